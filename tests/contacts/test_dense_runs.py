@@ -49,7 +49,7 @@ def leg():
 
 def four_bar():
     """A four-bar whose coupler falls on a rough slope: impulses act through the loop."""
-    plane = sl.contacts.Plane(position=(1.5, 0, 1.2), rotation=(0, -0.4, 0))
+    plane = sl.contacts.Plane(position=(1.5, 0, 1.15), rotation=(0, -0.4, 0))
     point = ("coupler", sl.contacts.Point(position=(1.2, 0, -0.1)))
     model = sl.zoo.four_bar().with_contact("rub", point, ("world", plane), friction=0.3, restitution=0.3)
     return model, sl.zoo.four_bar_start(), np.zeros(3)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import spanloop as sl
+from spanloop.errors import Reason, StateError
 
 STEEP = float(np.arctan(2.0))  # rad: angle of the rod with the ground
 HALF = 0.5  # m
@@ -30,5 +31,6 @@ def test_the_tip_is_pressed_by_mg_over_1_6_less_1_2_mu(friction):
 
 @pytest.mark.parametrize("friction", [4 / 3 + 1e-9, 1.5])
 def test_from_four_thirds_on_the_rod_jams(friction):
-    found = sliding(friction)
-    assert found.jam
+    with pytest.raises(StateError, match="jams") as refused:
+        sliding(friction)
+    assert refused.value.reason is Reason.JAM

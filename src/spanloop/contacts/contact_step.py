@@ -3,10 +3,12 @@
     u = J v + W f,   0 ≤ u_n + e u_n⁻ ⊥ f_n ≥ 0,   friction in its cone, of maximum dissipation
     v⁺ = v + Y Jᵀ f,   q⁺ = q ⊕ h Y Jᵀ (w f)
 
-v, q: after the free motion, loops closed in v; u⁻: with the velocity before the step. Points whose gap is not positive
-at q are on. w is the share of the step for which an impulse displaces: gap / (h u_n), the share that is left, of a
-point that closes in this step; ½ of one that was closed before it, as of a force that is constant during the step, so
-that resting and sliding are exact.
+v, q: after the free motion, loops closed in v. Points whose gap is not larger than NEAR at q are on. A point that was
+apart closes in the step: where the parabola through its gaps before and after, with its velocity after, is zero. u⁻ is
+its velocity there; it leaves with −e u⁻ and what free motion adds in the rest of the step, so that a ball in free fall
+bounces exactly. w is the share of the step for which an impulse displaces: of a point that bounces, what is left of the
+step; of one that comes to rest, gap / (h u_n), which lands it; of one that was closed, ½ of what it had in the last
+step, as of a constant force, so that resting and sliding are exact, and for the rest that of what strikes elsewhere.
 Gaps that are negative after that are taken back by the least impulses along the normals, which change no velocity.
 
 A contact with a stiffness k and a damping c has r = 1/(h² k + h c) added to W_nn and r h k gap⁻ to u_n: a spring and a
@@ -31,10 +33,11 @@ from spanloop.compiler.lower.schedule import Item, following
 from spanloop.contacts.delassus import PREFIX, DelassusCalls, named
 from spanloop.contacts.mechanics import ContactMechanics
 from spanloop.contacts.solver import solver_calls
-from spanloop.math.scalar import absolute, where
+from spanloop.math.scalar import absolute, sqrt, where
 
 COEFFICIENTS = ("friction", "torsion", "rolling", "restitution", "resting", "stiffness", "damping")  # of a point
 DEEP = 1e-10  # m: a penetration that is taken back
+NEAR = 1e-9  # m: a point with a smaller gap is on: bodies that fall together touch as they did
 PUSHED = 1e-14  # m: where taking back ends
 SWEEPS = 200  # of taking back, at most
 UNSOLVED = 1e-9  # m/s: a step whose contacts are not solved to this fails
@@ -60,7 +63,7 @@ class ContactStep:
         self.delassus = DelassusCalls(stage, mechanics)
         self.n, self.block = mechanics.n, mechanics.block
         size = self.n * self.block
-        one = ("touching", "residual", "deep", "left.push", "sum")
+        one = ("touching", "residual", "deep", "left.push", "sum", "strike")
         sizes = {"b": size, "share": size, "soft": self.n, "toward": 2 * self.n, "coefficients": 3 * self.n}
         sizes |= {"approach": self.n, "here": self.n, "push": self.n, "v": mechanics.model.nv}
         for name, count in (sizes | dict.fromkeys(one, 1)).items():
@@ -80,13 +83,14 @@ class ContactStep:
         stay = call("stay", (q, v, PREFIX + "left"), (landed, after, f, left), lambda q, v, x: (q, v, [0.0] * n_f, x))
         contact = [
             *d.factor(q, v, before, PREFIX + "v"),
+            call("calm", (), (PREFIX + "strike",), lambda: ([-1.0],)),
             For("i", 0, self.n, (self._approach(gap),)),
             *d.matrix(),
             *self._solve(f),
             *d.gather(f),
             d.to_joints(PREFIX + "dv"),
             self._change_velocity(v, after, left),
-            For("i", 0, self.n, (self._share(gap, f),)),
+            For("i", 0, self.n, (self._share(f),)),
             *d.gather(PREFIX + "share"),
             d.to_joints(PREFIX + "dv"),
             *self._displace(q, landed, after),
@@ -105,32 +109,40 @@ class ContactStep:
     # ---- the problem
 
     def _closed(self, gap: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        on = [where(g > 0.0, 0.0, 1.0) for g in gap]
+        on = [where(g > NEAR, 0.0, 1.0) for g in gap]
         least = gap[0]
         for g in gap[1:]:
             least = where(g < least, g, least)
-        return on, [where(least > 0.0, -1.0, 1.0)]
+        return on, [where(least > NEAR, -1.0, 1.0)]
 
     def _approach(self, gap: str) -> Item:
         """b of a point: its velocity without impulses, with restitution or the force of a spring."""
         d = self.delassus
         ways = range(len(d.ways))
 
-        def page(rows, moving, k, gap, h, *velocities):
-            V, before = velocities[: len(ways)], velocities[len(ways) :]
+        def page(rows, moving, k, start, gap, on, strike, h, *V):
             u = [a - b for a, b in zip(d.along(rows, *V), moving, strict=True)]
-            hit = d.along(rows, *before)[0]
             e, resting, stiffness, damping = k[3:]
-            bounce = where(hit < -resting, e * hit, 0.0)
+            mean, closes = (gap[0] - start[0]) / h[0], start[0] > NEAR
+            gained = 2.0 * (u[0] - mean)  # during the step, evenly
+            left = where(closes, _share_left(u[0], gained, gap[0] / h[0]), 1.0)
+            hit = u[0] - left * gained
+            leaves = e * hit - where(closes, left * gained, 0.0)
+            bounce = where((hit < -resting) & (leaves < 0.0), leaves, 0.0)
             is_soft = stiffness > 0.0
             r = 1.0 / where(is_soft, h[0] * (h[0] * stiffness + damping), 1.0)
-            spring = where(is_soft, r * (h[0] * (stiffness * gap[0])), bounce)
-            return [u[0] + spring, *u[1:]], [u[0]], [where(is_soft, r, 0.0)], [0.0, 0.0], list(k[:3])
+            spring = where(is_soft, r * (h[0] * (stiffness * start[0])), bounce)
+            rests = _at_most_one(gap[0] / h[0] / where(u[0] < 0.0, u[0], -1.0))
+            share = where(is_soft, 0.5, where(closes, where(bounce < 0.0, left, rests), -1.0))
+            strikes = closes & (on[0] > 0.5) & (strike[0] < share)
+            strike = where(strikes, share, strike[0])
+            return [u[0] + spring, *u[1:]], [share], [where(is_soft, r, 0.0)], [0.0, 0.0], list(k[:3]), [strike]
 
-        start = Block(PREFIX + "gap", 1, (("i", 1),))
-        reads = [d.of_point("rows"), d.of_point("moving"), d.of_point("k"), start, "h"]
-        reads += [d.of_link("V", w) for w in ways] + [d.of_link("V.before", w) for w in ways]
-        writes = [d.of_point(n) for n in ("b", "approach", "soft", "toward", "coefficients")]
+        gaps = [Block(name, 1, (("i", 1),)) for name in (PREFIX + "gap", gap)]
+        strike = PREFIX + "strike"
+        reads = [d.of_point("rows"), d.of_point("moving"), d.of_point("k"), *gaps, d.of_point("on"), strike, "h"]
+        reads += [d.of_link("V", w) for w in ways]
+        writes = [*(d.of_point(n) for n in ("b", "approach", "soft", "toward", "coefficients")), strike]
         return self.stage.call("approach", reads, writes, page)
 
     def _solve(self, f: str) -> list[Item]:
@@ -161,19 +173,17 @@ class ContactStep:
         reads = (v, *named("v", "dv", "touching", "residual"), left)
         return self.stage.call("change", reads, (after, left), page)
 
-    def _share(self, gap: str, f: str) -> Item:
-        """w f h of a point."""
+    def _share(self, f: str) -> Item:
+        """w f h of a point; of one that was closed by its share of forces and its share of impulses."""
 
-        def page(start, gap, u, f, k, h):
-            closes = u[0] < 0.0
-            share = where(closes, gap[0] / where(closes, u[0] * h[0], 1.0), 0.0)
-            share = where(share > 1.0, 1.0, share)
-            share = where((k[5] > 0.0) | (start[0] <= DEEP), 0.5, share)
-            return ([h[0] * (share * x) for x in f],)
+        def page(share, strike, last, f, h):
+            steady = where(last[0] < f[0], last[0], f[0]) / where(f[0] > 0.0, f[0], 1.0)
+            reacts = where(strike[0] < 0.0, 0.5, strike[0])
+            w = where(share[0] < 0.0, reacts + steady * (0.5 - reacts), share[0])
+            return ([h[0] * (w * x) for x in f],)
 
-        start, here = (Block(name, 1, (("i", 1),)) for name in (PREFIX + "gap", gap))
-        impulse = Block(f, self.block, (("i", self.block),))
-        reads = (start, here, self.delassus.of_point("approach"), impulse, self.delassus.of_point("k"), "h")
+        last, impulse = (Block(name, self.block, (("i", self.block),)) for name in (PREFIX + "f", f))
+        reads = (self.delassus.of_point("approach"), PREFIX + "strike", last, impulse, "h")
         return self.stage.call("share", reads, (self.delassus.of_point("share"),), page)
 
     def _displace(self, q: str, landed: str, after: str) -> list[Item]:
@@ -261,3 +271,19 @@ class ContactStep:
             return ([left[0], worst, left[2]],)
 
         return self.stage.call("count", (gap, *named("on", "k", "touching"), left), (left,), page)
+
+
+def _share_left(u: Any, gained: Any, rate: Any) -> Any:
+    """The share of a step that is left when a gap closes, from the velocity at its end and what it gained in the step.
+
+    u s − ½ gained s² = gap / h = rate, which is not positive; 0 ≤ s ≤ 1.
+    """
+    square = u * u - 2.0 * (gained * rate)
+    root = sqrt(where(square > 0.0, square, 0.0))
+    down = where(u < 0.0, u, 0.0) - root
+    share = where(down < 0.0, 2.0 * rate / where(down < 0.0, down, 1.0), 0.0)
+    return _at_most_one(share)
+
+
+def _at_most_one(share: Any) -> Any:
+    return where(share > 1.0, 1.0, where(share > 0.0, share, 0.0))
