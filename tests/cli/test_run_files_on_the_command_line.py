@@ -156,6 +156,6 @@ def test_a_run_with_contacts_prints_them(capsys, tmp_path):
     assert "complementarity" in out
     data = json.loads(run(capsys, *words, "--json")[1])
     assert data["contacts"]["bounce"]["state"] == "sticks"
-    assert data["contacts"]["bounce"]["force"][2] == pytest.approx(9.80665)
+    assert data["contacts"]["bounce"]["force"][2] == pytest.approx(9.81)
     data = json.loads(run(capsys, *words, "--contacts", "ignore", "--json")[1])
     assert data["end"]["root"][6] < 0.09

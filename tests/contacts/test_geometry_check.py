@@ -79,7 +79,7 @@ def test_a_step_that_passes_through_names_the_step_that_does_not():
     assert refusal.reason is Reason.TUNNEL
     assert str(refusal) == (
         "contact 'c': the sphere of 'crate' and the box of 'world' approach at 30 m/s, which is 30 mm in a step of "
-        "0.001 s; beyond 20 mm they can pass through each other. A step of 0.00083 s does, or thicker shapes"
+        "0.001 s; beyond 20 mm they can pass through each other. Take steps of at most 0.00066 s, or thicker shapes"
     )
     assert tunnel_refusal(model, [0.005], [-30.0], 0.0008) is None
     assert tunnel_refusal(model, [0.5], [-30.0], 1e-3) is None  # not in this step
@@ -100,3 +100,29 @@ def test_a_run_that_starts_with_an_overlap_is_refused_unless_it_is_allowed():
     assert sl.simulate(model, q, duration=0.01, contacts="ignore").q[1, -1, 6] < 0.095
     with pytest.raises(InputError, match="overlap is -1; expected a length"):
         sl.contacts.Settings(overlap=-1)
+
+
+@pytest.mark.parametrize("contacts", ["steps", "events"])
+def test_a_run_ends_before_a_step_that_can_pass_through_a_shape_and_others_go_on(contacts):
+    model = replace(body_with(contact("sphere", (0.01,), "box", (0.02, 1.0, 1.0))), gravity=(0.0, 0.0, 0.0))
+    q, v = np.array([1.0, 0, 0, 0, -0.3, 0, 0]), np.zeros((2, 6))
+    v[:, 3] = 30.0, 5.0
+    run = sl.simulate(model, q, v, duration=0.08, step=1e-3, contacts=contacts)
+    assert [o.reason for o in run.outcomes] == ["tunnel", "finished"]
+    assert "which is 30 mm in a step of 0.001 s" in str(run.outcomes[0])
+    np.testing.assert_allclose(run[1].q[-1, 4], -0.02, atol=1e-9)
+    short = sl.simulate(model, q, v[0], duration=0.02, step=0.625e-3, contacts=contacts)
+    np.testing.assert_allclose(short.q[-1, 4], -0.02, atol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("slope", "tips"), [(0.39, False), (0.41, True)])
+def test_a_standing_cylinder_tips_where_its_circle_does_also_between_its_four_points(slope, tips):
+    """Radius over half height is 0.4; the slope falls at 45 degrees to the points of the rim."""
+    model = body_with(replace(contact("cylinder", (0.1, 0.5)), friction=1.0))
+    gravity = np.array([np.sqrt(0.5) * slope, np.sqrt(0.5) * slope, -1.0])
+    model = replace(model, gravity=tuple(9.81 * gravity / np.linalg.norm(gravity)))
+    run = sl.simulate(model, [1.0, 0, 0, 0, 0, 0, 0.25], duration=2.0, step=1e-3)
+    tilt = 2.0 * np.hypot(run.q[:, 1], run.q[:, 2])
+    assert (tilt[-1] > 1.0) == tips
+    assert tips or tilt.max() < 1e-3

@@ -19,6 +19,7 @@ from model_files import model_files
 
 import spanloop as sl
 from spanloop.model.contacts.contact import PAIRS
+from spanloop.model.contacts.contact_check import links_of
 from spanloop.model.files import contact_pairs
 from spanloop.model.orders.mujoco import body_names
 
@@ -39,8 +40,8 @@ def ours(path: Path, root: Path) -> tuple[sl.Model, Found]:
     return model, found
 
 
-def mujocos(path: Path) -> tuple[mujoco.MjModel, Found, Counter[str]]:
-    """MuJoCo's model, the same of the pairs that are supported here, and the kinds of the others."""
+def mujocos(path: Path) -> tuple[Found, Counter[str]]:
+    """The same of the pairs that MuJoCo finds and that are supported here, and the kinds of the others."""
     spec = mujoco.MjSpec.from_file(str(path))
     spec.compiler.fusestatic, spec.compiler.discardvisual, spec.memory = False, False, 1 << 30
     m = spec.compile()
@@ -56,13 +57,43 @@ def mujocos(path: Path) -> tuple[mujoco.MjModel, Found, Counter[str]]:
             found[_key(sides, values)] += 1
         else:
             others[" with ".join(sorted(kinds))] += 1
-    return m, found, others
+    return found, others
 
 
 def _key(
     sides: list[tuple[str, str]], values: tuple[float, ...]
 ) -> tuple[frozenset[tuple[str, str]], tuple[float, ...]]:
     return frozenset(sides), tuple(round(x, 9) if x > LEAST else 0.0 for x in values)
+
+
+def apart(found: Found, model: sl.Model) -> Found:
+    """Without pairs that are one link here: equality constraints of MuJoCo are soft, a weld is exact here."""
+    links = links_of(model, model.joints)
+    return Counter(
+        {key: n for key, n in found.items() if len({links[body] for body, _ in key[0]}) > 1 or len(key[0]) < 2}
+    )
+
+
+def compared(path: Path, root: Path, bound: int) -> Counter[str]:
+    """What a file adds to the tally."""
+    try:
+        theirs, others = mujocos(path)
+    except (ValueError, mujoco.FatalError) as error:
+        return Counter([f"not compared: MuJoCo: {str(error).split(':')[0][:40]}"])
+    try:
+        model, own = ours(path, root)
+    except sl.SpanloopError as error:
+        return Counter([f"not compared: {type(error).__name__}"])
+    theirs = apart(theirs, model)
+    if own != theirs:
+        print(path, "only here:", list((own - theirs).items())[:3])
+        print("    only in MuJoCo:", list((theirs - own).items())[:3])
+    tally = Counter(["same" if own == theirs else "DIFFERENT"])
+    grounded = sum(any(s.at == "world" for s in c.sides) for c in model.contacts)
+    tally += Counter({"pairs": theirs.total(), "pairs of other shapes": others.total()})
+    tally += Counter({"files with pairs": int(bool(theirs)), "pairs with shapes of the world": grounded})
+    tally += Counter({f"files with more than {bound} pairs": int(theirs.total() > bound)})
+    return tally + Counter({f"files with more than {bound} pairs with shapes of the world": int(grounded > bound)})
 
 
 def main() -> None:
@@ -74,33 +105,8 @@ def main() -> None:
     bound, contact_pairs.MOST_PAIRS = contact_pairs.MOST_PAIRS, 10**9
     tally: Counter[str] = Counter()
     for file in model_files(asked.folder):
-        if file.format != "MJCF" or asked.only not in file.path:
-            continue
-        path = asked.folder / file.path
-        try:
-            _, theirs, others = mujocos(path)
-        except (ValueError, mujoco.FatalError) as error:
-            tally[f"not compared: MuJoCo: {str(error).split(':')[0][:40]}"] += 1
-            continue
-        try:
-            _, own = ours(path, asked.folder / file.package)
-        except sl.SpanloopError as error:
-            tally[f"not compared: {type(error).__name__}"] += 1
-            continue
-        same = own == theirs
-        tally["same" if same else "DIFFERENT"] += 1
-        tally["pairs"] += theirs.total()
-        tally["files with pairs"] += bool(theirs)
-        tally[f"files with more than {bound} pairs"] += theirs.total() > bound
-        tally["pairs of other shapes"] += others.total()
-        if not same:
-            print(
-                file.path,
-                "only here:",
-                list((own - theirs).items())[:3],
-                "only MuJoCo:",
-                list((theirs - own).items())[:3],
-            )
+        if file.format == "MJCF" and asked.only in file.path:
+            tally += compared(asked.folder / file.path, asked.folder / file.package, bound)
     for what, n in tally.most_common():
         print(f"{n:8d}  {what}")
 

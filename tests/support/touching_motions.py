@@ -80,5 +80,5 @@ def bouncing_ball(restitution=0.5, drop=1.0, duration=1.0, radius=0.1):
     t = H * np.arange(len(z))
     forces = np.stack([f, none, none], axis=-1)[:, None, :]
     forces[0] = np.nan
-    model = ball(radius, restitution=restitution)
+    model = ball(radius, restitution=min(restitution, 1.0))
     return run_of(model, t, np.column_stack([none, none, z]), np.column_stack([none, none, v]), forces)

@@ -108,6 +108,7 @@ def test_a_table_of_numbers_has_columns_of_contacts(tmp_path):
     assert float(last[names.index("touch.force.z [N]")]) == pytest.approx(WEIGHT)
 
 
+@pytest.mark.slow
 def test_the_printout_lists_contacts():
     text = str(sliding_box().contacts)
     assert text.splitlines()[0].split()[:3] == ["contact", "points", "open"]

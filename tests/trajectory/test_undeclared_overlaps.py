@@ -83,3 +83,16 @@ def test_without_mujoco_the_audit_of_meshes_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(UnsupportedError, match="not installed; pip install 'spanloop"):
         undeclared_overlaps(two_sliders(sl.contacts.Sphere(0.1)), at((0, 0, 0))[None])
+
+
+@pytest.mark.slow
+def test_the_audit_of_meshes_names_bodies_that_fell_through_the_ground():
+    model = two_sliders(sl.contacts.Sphere(0.1), sl.contacts.Sphere(0.1)).with_contact("a", "a", "ground")
+    run = sl.simulate(model, at((0, 0, 0.1), (1, 0, 0.15)), duration=0.2, step=1e-3)
+    found = run.audit(meshes=True)["overlaps"]
+    assert found.verdict == "not well"
+    assert found.value == pytest.approx(0.1 - run.q[-1, 13], abs=1e-6)
+    assert "'b' and 'world' by up to 146 mm, at 0.2 s" in found.sentence or "'world' and 'b'" in found.sentence
+    both = sl.simulate(model.with_contact("b", "b", "ground"), at((0, 0, 0.1), (1, 0, 0.15)), duration=0.2, step=1e-3)
+    assert both.audit(meshes=True)["overlaps"].verdict == "well"
+    assert "overlaps" not in [f.name for f in run.audit().findings]

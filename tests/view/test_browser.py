@@ -335,3 +335,35 @@ def test_loops_are_drawn_only_while_they_are_closed(events_opened):
         b.evaluate(f"spanloop.timeline.seek({time})")
         b.until(f"{words}.startsWith('{status}')")
         assert b.evaluate(count) == drawn
+
+
+@pytest.fixture(scope="module")
+def resting(tmp_path_factory):
+    """The page of a crate that slides on the ground and comes to rest."""
+    b = sl.Builder("crate").body("crate", 1.0, inertia=(0.01, 0.01, 0.01), geometry=[sl.contacts.Box(0.2, 0.2, 0.1)])
+    model = b.free("flight", "world", "crate").build().with_ground(friction=0.5)
+    run = sl.simulate(model, [1, 0, 0, 0, 0, 0, 0.05], [0, 0, 0, 1, 0, 0], duration=0.4)
+    return run.page(tmp_path_factory.mktemp("page") / "resting.html")
+
+
+def test_arrows_at_contacts_have_a_switch_and_a_colour_for_what_they_do(browser, resting):
+    browser.console.clear()
+    browser.resize(1200, 760)
+    browser.open(resting, READY)
+    browser.evaluate(STILL)
+    words = "document.getElementById('status').textContent"
+    shades = []
+    for time, status in ((0.1, "4 slipping"), (0.3, "4 sticking")):
+        browser.evaluate(f"spanloop.timeline.seek({time})")
+        browser.until(f"{words} === 'contact points: {status}'")
+        shown = picture(browser)
+        browser.key("c")
+        browser.until("spanloop.stage.shown.contacts === false")
+        arrows = np.abs(shown - picture(browser)).max(axis=-1) > 24
+        assert arrows.mean() > 1e-3
+        shades.append(shown[arrows].mean(axis=0))
+        browser.key("c")
+    slipping, sticking = shades
+    assert slipping[0] > slipping[1]  # magenta
+    assert sticking[1] > sticking[0]  # teal
+    assert quiet(browser) == []

@@ -16,10 +16,21 @@ from spanloop.model.parts import Geometry
 from spanloop.trajectory import Outcome, Segment, Trajectory
 from spanloop.view import animation, page, palette
 from spanloop.view.body_shapes import corners
-from spanloop.view.contact_forces import LONGEST, OF_WEIGHT, OPEN, SLIPS, STICKS, ContactForces, contact_forces
+from spanloop.view.contact_forces import (
+    BOUNCES,
+    LONGEST,
+    OF_WEIGHT,
+    OPEN,
+    SLIPS,
+    STICKS,
+    ContactForces,
+    contact_forces,
+    peaks,
+)
 from spanloop.view.meshes.hull import hull_mesh
 from spanloop.view.moving_scene import moving_scene
 from spanloop.view.page.data import page_data
+from spanloop.view.plots import contact_states
 from spanloop.view.scene import scene
 from spanloop.view.stand_ins import reach
 from spanloop.view.video.video import frames
@@ -207,6 +218,18 @@ def test_an_impact_between_two_pictures_is_not_lost_and_no_longer_than_the_pictu
     assert few.forces[:, 0, 2].tolist() == [10.0] * 11 + [5000.0] + [10.0] * 14
     np.testing.assert_allclose(few.points[[10, 12], 0, 0], [0.40, 0.48])  # where it is then, not before
     assert np.linalg.norm(few.arrows(1.0), axis=-1).max() == pytest.approx(LONGEST)
+    shown = peaks(forces[:, 0, 2], np.linspace(0.0, 1.0, 101), np.linspace(0.0, 1.0, 6))
+    assert shown.tolist() == [10.0, 10.0, 10.0, 5000.0, 10.0, 10.0]
+
+
+def test_a_bounce_has_an_arrow_of_its_own_colour():
+    run = sliding()
+    leaving = run.v.copy()
+    leaving[20, 5] = 1.0
+    found = contact_forces(run.changed(segments=(replace(run.segments[0], v=leaving),)))
+    assert set(found.states[20]) == {OPEN, BOUNCES}
+    assert set(found.states[21]) == {OPEN, SLIPS}
+    assert (np.linalg.norm(found.arrows(1.0)[20], axis=-1) > 0.0).sum() == 4
 
 
 def test_a_run_that_ignored_its_contacts_has_no_arrows():
@@ -216,15 +239,22 @@ def test_a_run_that_ignored_its_contacts_has_no_arrows():
     assert page_data(ignored, "")["touches"]["names"] == []
 
 
+@pytest.mark.slow
 def test_an_event_of_a_contact_is_where_it_touches():
-    foot = sl.contacts.Point(position=(0.0, 0.0, -0.1))
-    seen = scene(body().build().with_contact("foot", ("box", foot), "ground"))
-    assert [(c.name, c.body, c.placement.position) for c in seen.contacts] == [("foot", 1, (0.0, 0.0, -0.1))]
+    ball = body().build().with_contact("bounce", ("box", sl.contacts.Sphere(0.1)), "ground", restitution=0.5)
+    run = sl.simulate(ball, [1, 0, 0, 0, 0, 0, 0.2], duration=0.2, contacts="events")
+    (event,) = moving_scene(run).events
+    assert (event.kind, event.name, event.body) == ("impact", "bounce", 1)
+    np.testing.assert_allclose(event.placement.position, (0.0, 0.0, -0.1), atol=1e-6)
+    data = page_data(run, "")
+    assert [e["body"] for e in data["events"]] == [1]
+    assert len(data["segments"]) == 2
 
 
 # ---- pages, videos, animations, the viewer
 
 
+@pytest.mark.slow
 def test_a_page_has_the_planes_the_arrows_and_the_plots():
     data = page_data(sliding(0.4), "")
     assert not data["checkered"]
@@ -302,6 +332,15 @@ def test_the_figure_of_contacts_has_forces_gaps_slip_and_states():
     assert [x.get_text() for x in states.get_yticklabels()] == ["box"]
     points = run.plot("contacts", ["box.0", "box.1"])
     assert [x.get_label() for x in points[0].lines] == ["box.0", "box.1"]
+
+
+def test_bounces_are_ticks_among_the_states():
+    run = sliding()
+    leaving = run.v.copy()
+    leaving[20, 5] = 1.0
+    states = contact_states(run.changed(segments=(replace(run.segments[0], v=leaving),)))
+    (ticks,) = states.lines
+    np.testing.assert_array_equal(ticks.get_xdata(), run.times[[20]])
 
 
 def test_a_batch_is_a_band_and_its_states_are_shares():

@@ -44,11 +44,14 @@ def add_loading(parser: argparse.ArgumentParser) -> None:
     add("--base", choices=("fixed", "free"), help="how a URDF's root link is attached to the world (fixed)")
     add("--root", metavar="FOLDER", help="includes and meshes may also be read from here (from the file's folder only)")
     add("--repair", action="store_true", help="replace inertias that no body can have")
+    about = "read the contacts that an MJCF or SDF describes: all, or those with shapes fixed to the world"
+    add("--load-contacts", choices=("all", "ground"), help=about)
 
 
 def loading(chosen: argparse.Namespace) -> dict[str, Any]:
     """How the file is loaded, for model_of."""
-    return {"base": chosen.base, "root": chosen.root, "repair": chosen.repair}
+    contacts = {None: False, "all": True}.get(chosen.load_contacts, chosen.load_contacts)
+    return {"base": chosen.base, "root": chosen.root, "repair": chosen.repair, "contacts": contacts}
 
 
 def add_settings(parser: argparse.ArgumentParser, also: str = "") -> None:
@@ -89,14 +92,17 @@ def with_settings(model: Model, values_by_name: Mapping[str, list[Any]]) -> Mode
     return model
 
 
-def model_of(file: str, base: str | None = None, root: str | None = None, repair: bool = False) -> Model:
+def model_of(
+    file: str, base: str | None = None, root: str | None = None, repair: bool = False, contacts: bool | str = False
+) -> Model:
     """The model of an argument: a path, zoo:NAME, or zoo:NAME:NUMBER for families of any size."""
     if not file.startswith(ZOO):
-        return load(file, base, root=root, repair=repair)
+        return load(file, base, root=root, repair=repair, contacts=contacts)
     if base is not None:
         raise InputError(f"{file}: --base applies to URDF files only")
-    if root is not None or repair:
-        raise InputError(f"{file}: {'--repair' if root is None else '--root'} applies to files only")
+    for option, is_given in (("--root", root is not None), ("--repair", repair), ("--load-contacts", contacts)):
+        if is_given:
+            raise InputError(f"{file}: {option} applies to files only")
     name, _, size = file.removeprefix(ZOO).partition(":")
     if name not in zoo.names():
         raise InputError(f"the zoo has no {name!r}; {nearest(name, zoo.names())}")

@@ -31,6 +31,8 @@ _OURS = re.compile(r"(\033\[(?:0|" + "|".join(sorted(set(COLORS.values()))) + r"
 
 # advice in Python, and the option of the command line that does the same
 _OPTIONS = (
+    (re.compile(r"(?:sl\.load\(path, )?contacts=True\)?"), "--load-contacts all"),
+    (re.compile(r"(?:sl\.load\(path, )?contacts='ground'\)?"), "--load-contacts ground"),
     (re.compile(r"(?:sl\.load\(\.\.\., )?repair=True(?:\)| \(--repair\)|, --repair)?"), "--repair"),
     (re.compile(r"\b(base|limits|integrator|contacts)='(\w+)'"), r"--\1 \2"),
     (re.compile(r"\bcapture=True\b"), "capture=true"),  # keys of --event

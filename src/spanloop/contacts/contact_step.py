@@ -1,22 +1,33 @@
 """The contacts of a step, after the free motion of an integrator: one impulse solve, and what it changes.
 
     u = J v + W f,   0 ≤ u_n + e u_n⁻ ⊥ f_n ≥ 0,   friction in its cone, of maximum dissipation
-    v⁺ = v + Y Jᵀ f,   q⁺ = q ⊕ h Y Jᵀ (w f)
+    v⁺ = v + Y Jᵀ f,   q⁺ = q⁻ ⊕ h (½ v⁻ + ½ v + Y Jᵀ (w f))
 
-v, q: after the free motion, loops closed in v. Points whose gap is not larger than NEAR at q are on. A point that was
-apart closes in the step: where the parabola through its gaps before and after, with its velocity after, is zero. u⁻ is
-its velocity there; it leaves with −e u⁻ and what free motion adds in the rest of the step, so that a ball in free fall
-bounces exactly. w is the share of the step for which an impulse displaces: of a point that bounces, what is left of the
-step; of one that comes to rest, gap / (h u_n), which lands it; of one that was closed, ½ of what it had in the last
-step, as of a constant force, so that resting and sliding are exact, and for the rest that of what strikes elsewhere.
+v, q: after the free motion, loops closed in v; v⁻, q⁻: before the step. Points whose gap at q is not larger than CLOSED
+are on. A point that was apart closes inside the step: where the parabola through its gaps before and after, with its
+velocity after, is zero. u⁻ is its velocity there; it leaves with −e u⁻ and with what free motion adds in the rest of
+the step, so that a ball in free fall bounces exactly. w is the share of the step for which an impulse displaces: of a
+point that bounces, what is left of the step; of one that comes to rest, gap / (h u_n), which lands it; of one that was
+closed, ½, as of a force that is constant during the step, so that resting and sliding are exact, or the share of what
+strikes elsewhere and makes it react.
 Gaps that are negative after that are taken back by the least impulses along the normals, which change no velocity.
 
 A contact with a stiffness k and a damping c has r = 1/(h² k + h c) added to W_nn and r h k gap⁻ to u_n: a spring and a
 damper, taken implicitly. gap⁻: at the start of the step.
 
-Arrays of the state, beside those of delassus.py and solver.py: f (n · block), gap (n), left (3): the largest residual
+The free motion is not quite free: joints carry the torques of the forces that contacts are expected to have, those of
+the last step, of points that were closed before it. The solve finds the impulses beyond them. So springs and dampers of
+light feet see velocities that feet have; without, a damper would act on the fall of a foot that the ground holds, and a
+robot would stand too low by a share of the order of the step times the damper's rate.
+
+Arrays of the state, beside those of delassus.py and solver.py: f (n · block), gap (n), force (n · block) and tau (nv),
+which are expected in the next step, tau as at neutral coordinates; left (3): the largest residual
 [m/s], the largest penetration at the end of a step [m], the number of steps with a jam. k (n · 7) are coefficients,
 in the order of COEFFICIENTS. A step without any point that is on changes nothing, to the bit.
+
+Where impacts are located (simulation/events), a point that is armed, having been apart, is not on in a step: the step
+ends where it closes. There `impact` solves the same problem for the velocities alone, u⁻ being the velocity itself:
+p (n · block) are its impulses, lost (n) is the energy that they take [J].
 """
 
 from __future__ import annotations
@@ -29,15 +40,18 @@ import numpy as np
 
 from spanloop.algorithms.contact.points import ContactPoints
 from spanloop.compiler.lower import Block, For, Repeat, Stage, When
-from spanloop.compiler.lower.schedule import Item, following
+from spanloop.compiler.lower.schedule import Item, Place, following
 from spanloop.contacts.delassus import PREFIX, DelassusCalls, named
 from spanloop.contacts.mechanics import ContactMechanics
 from spanloop.contacts.solver import solver_calls
+from spanloop.contacts.tunnelling import tunnel_calls
 from spanloop.math.scalar import absolute, sqrt, where
+from spanloop.math.vector3 import total
 
 COEFFICIENTS = ("friction", "torsion", "rolling", "restitution", "resting", "stiffness", "damping")  # of a point
 DEEP = 1e-10  # m: a penetration that is taken back
-NEAR = 1e-9  # m: a point with a smaller gap is on: bodies that fall together touch as they did
+CLOSED = 1e-9  # m: a point with a smaller gap is closed: bodies that fall together touch as they did
+NEAR = 1e-8  # m: points that are no further apart take part in an impact
 PUSHED = 1e-14  # m: where taking back ends
 SWEEPS = 200  # of taking back, at most
 UNSOLVED = 1e-9  # m/s: a step whose contacts are not solved to this fails
@@ -50,81 +64,181 @@ def coefficients(points: ContactPoints) -> np.ndarray:
     return np.column_stack([three, points.restitution, points.resting, soft, points.damping]).ravel()
 
 
-def state_sizes(points: ContactPoints) -> dict[str, int]:
+RECORDED = named("f", "gap", "left")  # arrays of the state that samples have
+TORQUES = PREFIX + "tau"
+
+
+def state_sizes(points: ContactPoints, nv: int) -> dict[str, int]:
     """What a run with contacts carries from step to step."""
-    return dict(zip(named("f", "gap", "left"), (points.n * points.B, points.n, 3), strict=True))
+    recorded = dict(zip(RECORDED, (points.n * points.B, points.n, 3), strict=True))
+    return recorded | {PREFIX + "force": points.n * points.B, TORQUES: nv}
 
 
 class ContactStep:
-    """Makes the calls. moved(q, delta) is q ⊕ delta, turned(q, v, to) is v of the same motion at coordinates `to`."""
+    """Makes the calls. moved(q, delta) is q ⊕ delta, turned(q, v, to) is v of the same motion at coordinates `to`.
 
-    def __init__(self, stage: Stage, mechanics: ContactMechanics, moved: Callable, turned: Callable):
-        self.stage, self.moved, self.turned = stage, moved, turned
+    between(q, v, end, v_end, h): coordinates after a step, by the mean of the velocities at its ends.
+    """
+
+    def __init__(
+        self,
+        stage: Stage,
+        mechanics: ContactMechanics,
+        moved: Callable,
+        turned: Callable,
+        between: Callable,
+        armed: Place | None = None,
+        bodies: Sequence[tuple[int, ...]] = (),
+    ):
+        """armed: numbers (n) of points that are apart and watched, where impacts are located.
+
+        bodies: for each point those that come and go and that it needs, places in the array `present`.
+        """
+        self.stage, self.moved, self.turned, self.between = stage, moved, turned, between
+        self.armed, self.bodies = armed, bodies
         self.delassus = DelassusCalls(stage, mechanics)
         self.n, self.block = mechanics.n, mechanics.block
         size = self.n * self.block
         one = ("touching", "residual", "deep", "left.push", "sum", "strike")
-        sizes = {"b": size, "share": size, "soft": self.n, "toward": 2 * self.n, "coefficients": 3 * self.n}
-        sizes |= {"approach": self.n, "here": self.n, "push": self.n, "v": mechanics.model.nv}
+        sizes = {"b": size, "share": size, "change": size, "toward": 2 * self.n, "coefficients": 3 * self.n}
+        numbers = ("soft", "approach", "free", "here", "push", "yielding")
+        sizes |= dict.fromkeys(numbers, self.n) | {"v": mechanics.model.nv}
         for name, count in (sizes | dict.fromkeys(one, 1)).items():
             stage.array(PREFIX + name, count)
 
     def calls(self, q: str, v: str, before: str, landed: str, after: str) -> list[Item]:
         """From arrays q, v after the free motion to q⁺ in `landed` and v⁺ in `after`; before: v at its start."""
         d, call = self.delassus, self.stage.call
-        gap, on, touching = named("gap", "on", "touching")
-        gap = following(gap)
-        f, left = map(following, named("f", "left"))
-        for name in (f, left, gap):
+        gap, f, left, force, torques = map(following, named("gap", "f", "left", "force", "tau"))
+        free = PREFIX + "free"
+        for name in (f, left, gap, force, torques):
             self.stage.array(name, self.stage.sizes[name.removesuffix(".next")])
         self.stage.array(landed, self.stage.sizes[q])
         self.stage.array(after, self.stage.sizes[v])
-        n_f = self.stage.sizes[f]
-        stay = call("stay", (q, v, PREFIX + "left"), (landed, after, f, left), lambda q, v, x: (q, v, [0.0] * n_f, x))
+        none, still = [0.0] * self.stage.sizes[f], [0.0] * self.stage.sizes[torques]
+        stay = call(
+            "stay", (q, v, free, PREFIX + "left"), (landed, after, gap, f, left, force, torques),
+            lambda q, v, free, x: (q, v, free, none, x, none, still),
+        )  # fmt: skip
         contact = [
             *d.factor(q, v, before, PREFIX + "v"),
             call("calm", (), (PREFIX + "strike",), lambda: ([-1.0],)),
-            For("i", 0, self.n, (self._approach(gap),)),
+            For("i", 0, self.n, (self._approach(),)),
             *d.matrix(),
+            For("i", 0, self.n, (For("j", 0, self.n, (self._without_expected(),)),)),
+            self._warm(f),
             *self._solve(f),
-            *d.gather(f),
+            For("i", 0, self.n, (self._compare(f, force),)),
+            *d.gather(PREFIX + "change"),
             d.to_joints(PREFIX + "dv"),
             self._change_velocity(v, after, left),
             For("i", 0, self.n, (self._share(f),)),
             *d.gather(PREFIX + "share"),
             d.to_joints(PREFIX + "dv"),
-            *self._displace(q, landed, after),
+            *self._displace(q, before, landed, after),
             d.gaps(landed, PREFIX + "here"),
             self._keep_gaps(gap),
             When((*self._take_back(), *self._retreat(landed, gap)), PREFIX + "deep"),
             self._count(gap, left),
+            *d.gather(force),
+            d.to_torques(q, torques),
+            self._fix(q, torques),
         ]
-        return [
-            d.touch(q, gap),
-            call("closed", (gap,), (on, touching), self._closed),
-            stay,
-            When(tuple(contact), touching),
+        solved = [d.touch(q, free), self._close(CLOSED), stay, When(tuple(contact), PREFIX + "touching")]
+        return [*solved, *tunnel_calls(d, "q", before, after)]
+
+    def impact(self, q: str, v: str, event: str) -> list[Item]:
+        """An impact at q where `event` is positive: v changes in place, p and lost are filled."""
+        d, p = self.delassus, self.stage.array(PREFIX + "p", self.n * self.block)
+        lost = self.stage.array(PREFIX + "lost", self.n)
+        none = self.stage.call("no_impact", (), (p, lost), lambda: ([0.0] * (self.n * self.block), [0.0] * self.n))
+        contact = [
+            *d.factor(q, v, v, PREFIX + "v"),
+            For("i", 0, self.n, (self._strike(),)),
+            *d.matrix(),
+            *self._solve(p),
+            *d.gather(p),
+            d.to_joints(PREFIX + "dv"),
+            d.to_links("V0"),
+            For("i", 0, self.n, (self._lose(p, lost),)),
+            self._rebound(v),
         ]
+        return [none, d.touch(q, PREFIX + "gap"), self._close(NEAR, event), When(tuple(contact), PREFIX + "touching")]
 
     # ---- the problem
 
-    def _closed(self, gap: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        on = [where(g > NEAR, 0.0, 1.0) for g in gap]
-        least = gap[0]
-        for g in gap[1:]:
-            least = where(g < least, g, least)
-        return on, [where(least > NEAR, -1.0, 1.0)]
+    def _close(self, near: float, event: str = "") -> Item:
+        """Which points are on: gaps not larger than `near`, and those that are expected to push; whether some are."""
+        gap = PREFIX + ("gap" if event else "free")
+        waits = self.armed is not None and not event
+        reads = [gap, *named("k", "force"), *([self.armed] if waits else [event] if event else [])]
+        reads += ["present"] if any(self.bodies) else []
 
-    def _approach(self, gap: str) -> Item:
+        def page(gap, k, expected, *others):
+            on, some = [], -1.0
+            for i, g in enumerate(gap):
+                closed = ~(g > near)
+                if not event:
+                    closed = closed | (expected[self.block * i] > 0.0)
+                if waits:
+                    closed = closed & ~(others[0][i] > 0.5)
+                if event:
+                    closed = closed & (others[0][0] > 0.5) & ~(k[7 * i + 5] > 0.0)
+                for body in self.bodies[i] if self.bodies else ():
+                    closed = closed & (others[-1][body] > 0.5)
+                on.append(where(closed, 1.0, 0.0))
+                some = where(closed, 1.0, some)
+            return on, [some]
+
+        return self.stage.call("strike_at" if event else "closed", reads, named("on", "touching"), page)
+
+    def _strike(self) -> Item:
+        """b of a point in an impact: its velocity, and the share of it that is reversed."""
+        d = self.delassus
+
+        def page(rows, moving, k, *V):
+            u = [a - b for a, b in zip(d.along(rows, *V), moving, strict=True)]
+            bounce = where(u[0] < -k[4], k[3] * u[0], 0.0)
+            return [u[0] + bounce, *u[1:]], u, [0.0], [0.0, 0.0], list(k[:3])
+
+        reads = [d.of_point(n) for n in ("rows", "moving", "k")] + [d.of_link("V", w) for w in range(len(d.ways))]
+        self.stage.array(PREFIX + "u", self.n * self.block)
+        writes = [d.of_point(n) for n in ("b", "u", "soft", "toward", "coefficients")]
+        return self.stage.call("strike", reads, writes, page)
+
+    def _lose(self, p: str, lost: str) -> Item:
+        """The energy that a point takes: −½ p · (u + u⁺)."""
+        d = self.delassus
+
+        def page(rows, u, p, on, *V):
+            change = d.along(rows, *V)
+            lost = total([-(f * (x + 0.5 * y)) for f, x, y in zip(p, u, change, strict=True)])
+            return ([where(on[0] > 0.5, lost, 0.0)],)
+
+        impulse = Block(p, self.block, (("i", self.block),))
+        reads = [d.of_point("rows"), d.of_point("u"), impulse, d.of_point("on")]
+        reads += [d.of_link("V0", w) for w in range(len(d.ways))]
+        return self.stage.call("lose", reads, (Block(lost, 1, (("i", 1),)),), page)
+
+    def _rebound(self, v: str) -> Item:
+        """v after an impact; one that is not solved leaves no number."""
+
+        def page(v, closed, dv, touching, residual):
+            out = [where(touching[0] > 0.0, a + b, c) for a, b, c in zip(closed, dv, v, strict=True)]
+            solved = (residual[0] < UNSOLVED) | ~(touching[0] > 0.0)
+            return ([where(solved, out[0], math.nan), *out[1:]],)
+
+        return self.stage.call("rebound", (v, *named("v", "dv", "touching", "residual")), (v,), page)
+
+    def _approach(self) -> Item:
         """b of a point: its velocity without impulses, with restitution or the force of a spring."""
         d = self.delassus
-        ways = range(len(d.ways))
 
-        def page(rows, moving, k, start, gap, on, strike, h, *V):
+        def page(rows, moving, k, start, gap, on, expected, strike, h, *V):
             u = [a - b for a, b in zip(d.along(rows, *V), moving, strict=True)]
             e, resting, stiffness, damping = k[3:]
-            mean, closes = (gap[0] - start[0]) / h[0], start[0] > NEAR
-            gained = 2.0 * (u[0] - mean)  # during the step, evenly
+            closes = (start[0] > CLOSED) & ~(expected[0] > 0.0)
+            gained = 2.0 * (u[0] - (gap[0] - start[0]) / h[0])  # during the step, evenly
             left = where(closes, _share_left(u[0], gained, gap[0] / h[0]), 1.0)
             hit = u[0] - left * gained
             leaves = e * hit - where(closes, left * gained, 0.0)
@@ -134,31 +248,57 @@ class ContactStep:
             spring = where(is_soft, r * (h[0] * (stiffness * start[0])), bounce)
             rests = _at_most_one(gap[0] / h[0] / where(u[0] < 0.0, u[0], -1.0))
             share = where(is_soft, 0.5, where(closes, where(bounce < 0.0, left, rests), -1.0))
-            strikes = closes & (on[0] > 0.5) & (strike[0] < share)
-            strike = where(strikes, share, strike[0])
-            return [u[0] + spring, *u[1:]], [share], [where(is_soft, r, 0.0)], [0.0, 0.0], list(k[:3]), [strike]
+            later = where(closes & (on[0] > 0.5) & (strike[0] < share), share, strike[0])
+            b, soft = [u[0] + spring, *u[1:]], where(is_soft, r, 0.0)
+            return b, [share], [soft], [0.0, 0.0], list(k[:3]), [0.0], [later]
 
-        gaps = [Block(name, 1, (("i", 1),)) for name in (PREFIX + "gap", gap)]
-        strike = PREFIX + "strike"
-        reads = [d.of_point("rows"), d.of_point("moving"), d.of_point("k"), *gaps, d.of_point("on"), strike, "h"]
-        reads += [d.of_link("V", w) for w in ways]
-        writes = [*(d.of_point(n) for n in ("b", "approach", "soft", "toward", "coefficients")), strike]
+        gaps = [Block(PREFIX + name, 1, (("i", 1),)) for name in ("gap", "free")]
+        of_points, strike = [d.of_point(n) for n in ("rows", "moving", "k")], PREFIX + "strike"
+        reads: list[Place] = [*of_points, *gaps, d.of_point("on"), d.of_point("force"), strike, "h"]
+        reads += [d.of_link("V", w) for w in range(len(d.ways))]
+        names = ("b", "approach", "soft", "toward", "coefficients", "yielding")
+        writes: list[Place] = [*(d.of_point(n) for n in names), strike]
         return self.stage.call("approach", reads, writes, page)
 
-    def _solve(self, f: str) -> list[Item]:
-        """The impulses, from those of the last step on."""
+    def _warm(self, f: str) -> Item:
+        """The impulses of the last step, where points are on."""
 
         def page(last, on):
             return (
                 [where(on[i] > 0.5, last[self.block * i + d], 0.0) for i in range(self.n) for d in range(self.block)],
             )
 
-        warm = self.stage.call("warm", named("f", "on"), (f,), page)
-        names = dict(zip(("W", "b", "on", "coefficients", "toward", "soft", "residual"),
-                         named("W", "b", "on", "coefficients", "toward", "soft", "residual"), strict=True))  # fmt: skip
-        return [warm, *solver_calls(self.stage, self.n, self.block, {**names, "f": f})]
+        return self.stage.call("warm", named("f", "on"), (f,), page)
+
+    def _solve(self, f: str) -> list[Item]:
+        """The impulses, from those that f has."""
+        names = ("W", "b", "on", "coefficients", "toward", "soft", "residual")
+        return solver_calls(self.stage, self.n, self.block, {n: PREFIX + n for n in names} | {"f": f})
+
+    def _without_expected(self) -> Item:
+        """b of point i without what the expected force of point j has changed; the sum of W_nn over all j."""
+        own = self.delassus.of_point("b"), self.delassus.of_point("yielding")
+
+        def page(W, force, h, b, sum_):
+            B = self.block
+            less = [h[0] * total([W[B * d + c] * force[c] for c in range(B)]) for d in range(B)]
+            return [x - y for x, y in zip(b, less, strict=True)], [sum_[0] + absolute(W[0])]
+
+        reads = (self.delassus.of_pair("i", "j"), self.delassus.of_point("force", "j"), "h", *own)
+        return self.stage.call("without_expected", reads, own, page)
 
     # ---- what it changes
+
+    def _compare(self, f: str, force: str) -> Item:
+        """The impulse beyond the expected one; the force to expect next of a point that was closed before the step."""
+
+        def page(f, start, expected, h):
+            stays = (f[0] > 0.0) & ((start[0] <= CLOSED) | (expected[0] > 0.0))
+            return [x - h[0] * y for x, y in zip(f, expected, strict=True)], [where(stays, x / h[0], 0.0) for x in f]
+
+        d, start = self.delassus, Block(PREFIX + "gap", 1, (("i", 1),))
+        own, then = (Block(name, self.block, (("i", self.block),)) for name in (f, force))
+        return self.stage.call("compare", (own, start, d.of_point("force"), "h"), (d.of_point("change"), then), page)
 
     def _change_velocity(self, v: str, after: str, left: str) -> Item:
         """v⁺; a step that is not solved fails."""
@@ -174,30 +314,55 @@ class ContactStep:
         return self.stage.call("change", reads, (after, left), page)
 
     def _share(self, f: str) -> Item:
-        """w f h of a point; of one that was closed by its share of forces and its share of impulses."""
+        """w f h of a point, of the impulse beyond the expected one; a point that stays closed comes down to gap 0."""
 
-        def page(share, strike, last, f, h):
-            steady = where(last[0] < f[0], last[0], f[0]) / where(f[0] > 0.0, f[0], 1.0)
-            reacts = where(strike[0] < 0.0, 0.5, strike[0])
-            w = where(share[0] < 0.0, reacts + steady * (0.5 - reacts), share[0])
-            return ([h[0] * (w * x) for x in f],)
+        def page(share, strike, start, f, change, yielding, h):
+            stays = share[0] < 0.0
+            share = where(stays, where(strike[0] < 0.0, 0.5, strike[0]), share[0])
+            hovers = stays & (start[0] > 0.0) & (f[0] > 0.0)
+            down = where(hovers, start[0] / where(hovers, yielding[0], 1.0), 0.0)
+            out = [h[0] * (share * x) for x in change]
+            return ([out[0] - down, *out[1:]],)
 
-        last, impulse = (Block(name, self.block, (("i", self.block),)) for name in (PREFIX + "f", f))
-        reads = (self.delassus.of_point("approach"), PREFIX + "strike", last, impulse, "h")
-        return self.stage.call("share", reads, (self.delassus.of_point("share"),), page)
+        d = self.delassus
+        start, pushes = (Block(name, 1, (("i", size),)) for name, size in ((PREFIX + "gap", 1), (f, self.block)))
+        reads = (
+            d.of_point("approach"),
+            PREFIX + "strike",
+            start,
+            pushes,
+            d.of_point("change"),
+            d.of_point("yielding"),
+            "h",
+        )
+        return self.stage.call("share", reads, (d.of_point("share"),), page)
 
-    def _displace(self, q: str, landed: str, after: str) -> list[Item]:
-        """q⁺; v⁺ of free bodies, which is in axes that turn with them, keeps its direction in the world."""
+    def _displace(self, q: str, before: str, landed: str, after: str) -> list[Item]:
+        """q⁺, by the mean of the velocities before and after, so that what rests does not creep.
 
-        def page(q, dq, touching):
-            return ([where(touching[0] > 0.0, a, b) for a, b in zip(self.moved(q, dq), q, strict=True)],)
+        v⁺ of free bodies, which is in axes that turn with them, keeps its direction in the world.
+        """
+
+        def page(start, before, q, v, dq, h, touching):
+            end = [a + (2.0 / h[0]) * b for a, b in zip(v, dq, strict=True)]
+            there = self.between(start, before, q, end, h[0])
+            return ([where(touching[0] > 0.0, a, b) for a, b in zip(there, q, strict=True)],)
 
         def turn(q, v, to, touching):
             return ([where(touching[0] > 0.0, a, b) for a, b in zip(self.turned(q, v, to), v, strict=True)],)
 
         call, touching = self.stage.call, PREFIX + "touching"
-        move = call("displace", (q, PREFIX + "dv", touching), (landed,), page)
+        move = call("displace", ("q", before, q, *named("v", "dv"), "h", touching), (landed,), page)
         return [move, call("turn", (q, after, landed, touching), (after,), turn)]
+
+    def _fix(self, q: str, torques: str) -> Item:
+        """Torques on free bodies, in axes that turn with them, as at neutral coordinates: fixed in the world."""
+        neutral = list(self.delassus.mechanics.model.neutral())
+
+        def page(q, tau):
+            return (self.turned(q, tau, neutral),)
+
+        return self.stage.call("fix", (q, torques), (torques,), page)
 
     def _keep_gaps(self, gap: str) -> Item:
         """Gaps after the step, of runs that touch; and whether one has to be taken back."""
@@ -281,8 +446,7 @@ def _share_left(u: Any, gained: Any, rate: Any) -> Any:
     square = u * u - 2.0 * (gained * rate)
     root = sqrt(where(square > 0.0, square, 0.0))
     down = where(u < 0.0, u, 0.0) - root
-    share = where(down < 0.0, 2.0 * rate / where(down < 0.0, down, 1.0), 0.0)
-    return _at_most_one(share)
+    return _at_most_one(where(down < 0.0, 2.0 * rate / where(down < 0.0, down, 1.0), 0.0))
 
 
 def _at_most_one(share: Any) -> Any:

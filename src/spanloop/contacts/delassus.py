@@ -125,6 +125,15 @@ class DelassusCalls:
         """The same of v."""
         return Call(self._respond[2], (PREFIX + "factors", self.moving_links("impulse")), (array,))
 
+    def to_torques(self, q: str, array: str) -> Call:
+        """Torques (nv) at the joints of the impulses on the links, with the links at q."""
+
+        def page(q, impulse, *given):
+            return (self.mechanics.joint_impulses(self._arrays(given, q=q, impulse=impulse)),)
+
+        reads = (q, self.moving_links("impulse"), *self.mechanics.given)
+        return self.stage.call("to_torques", reads, (array,), page)
+
     def gather(self, forces: str) -> list[Item]:
         """Impulses on the links: the sum of the rows of all points times their numbers in an array of n · block."""
         area = self.block

@@ -79,8 +79,8 @@ def tunnel_refusal(model: Model, gaps: ArrayLike, rates: ArrayLike, step: float)
         f"{1e3 * speed * step:.4g} mm in a step of {step:g} s; beyond {1e3 * limit:.4g} mm they can pass through each "
         "other"
     )
-    enough = (limit + float(gaps[place])) / speed
-    return Refusal(Reason.TUNNEL, f"{fact}. A step of {enough:.2g} s does, or thicker shapes", fact)
+    enough = 0.99 * limit / speed  # whatever the gap
+    return Refusal(Reason.TUNNEL, f"{fact}. Take steps of at most {enough:.2g} s, or thicker shapes", fact)
 
 
 def pair(contact: Contact) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from spanloop.algorithms.contact.impulse_response import link_velocities
+from spanloop.algorithms.contact.impulse_response import joint_impulses, link_velocities
 from spanloop.algorithms.contact.points import ContactPoints, gaps, gaps_and_rows, surface_rates
 from spanloop.kernels import KernelSpec
 from spanloop.model import Model
@@ -96,6 +96,11 @@ class ContactMechanics:
         m = self.mechanism_at(x)
         found = walk(link_velocities(m, self.frames), m, {"q": x["q"], "v": x["v"]})
         return [*found, *([0.0] * (self.width - len(found)))]
+
+    def joint_impulses(self, x: Arrays) -> list[Any]:
+        """Jᵀ p (nv) of x["impulse"] (6 a link) at the joints."""
+        m = self.mechanism_at(x)
+        return walk(joint_impulses(m, self.frames), m, {"q": x["q"], "impulse": x["impulse"]})
 
     def response(self, x: Arrays) -> tuple[list[Any], list[Any], list[Any]]:
         """Δv (nv) and ΔV (6 a link) due to x["impulse"] (6 a link), and the pairs that must be less."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from spanloop.compiler.lower import Schedule, Stage
 from spanloop.compiler.runtime.rollout import Rollout, Steps
-from spanloop.contacts.solver import solver_calls
+from spanloop.contacts.solver import COUNTS, PREFIX, solver_calls
 from spanloop.errors import InputError
 
 _GIVEN = ("W", "b", "on", "soft", "coefficients", "toward")
@@ -21,6 +21,8 @@ class Impulses(NamedTuple):
 
     f: np.ndarray  # (..., n, block): impulses [N s, N m s] along n, t1, t2 (and moments about them)
     residual: np.ndarray  # (...,): largest natural residual [m/s]
+    steps: np.ndarray  # (...,): of Newton's method
+    sweeps: np.ndarray  # (...,): of Gauss-Seidel, where Newton's method needed help
 
 
 def problem_schedule(n: int, block: int) -> Schedule:
@@ -29,7 +31,7 @@ def problem_schedule(n: int, block: int) -> Schedule:
     sizes = dict(zip(_GIVEN, (size * size, size, n, n, 3 * n, 2 * n), strict=True)) | {"f": size, "residual": 1}
     stage = Stage({**sizes, "t": 1, "h": 1})
     calls = solver_calls(stage, n, block, {name: name for name in sizes})
-    state = ("f", "residual")
+    state = ("f", "residual", *(PREFIX + x for x in COUNTS))
     return Schedule("contact_problem", stage.sizes, state, _GIVEN, (), (), (), tuple(calls), in_place=state)
 
 
@@ -76,11 +78,12 @@ def solve(W, b, friction, f0=None, *, on=None, soft=None, toward=None, dtype: st
     blocks = W.reshape(runs, n, block, n, block).swapaxes(2, 3).reshape(runs, -1)
     given = (blocks, b.reshape(runs, -1), rows(on, 1.0, n), rows(soft, 0.0, n), rows(k, 0.0, 3 * n))
     constants = np.concatenate((*given, rows(toward, 0.0, 2 * n)), axis=1)
-    state = np.zeros((runs, n * block + 1), dtype)
-    state[:, :-1] = rows(f0, 0.0, n * block)
+    size = n * block
+    state = np.zeros((runs, size + 3), dtype)
+    state[:, :size] = rows(f0, 0.0, size)
     why = np.zeros(runs, np.uint8)
     _rollout(n, block, dtype).run(state, constants, np.zeros((1, 1, 0), dtype), why, _ONCE)
-    return Impulses(state[:, :-1].reshape(*lead, n, block), state[:, -1].reshape(lead))
+    return Impulses(state[:, :size].reshape(*lead, n, block), *(state[:, size + k].reshape(lead) for k in range(3)))
 
 
 def _sizes(W: np.ndarray, b: np.ndarray, friction: np.ndarray) -> tuple[int, int]:

@@ -517,14 +517,20 @@ def _checked_gains(found: Any, nv: int) -> tuple[list[float], list[float]]:
 
 def _several(value: Any) -> list[Any]:
     """The numbers of one joint, from a number or a sequence."""
+    value = _scalar(value)
     return list(value) if isinstance(value, Sequence) or hasattr(value, "__len__") else [value]
+
+
+def _scalar(x: Any) -> Any:
+    """A number that NumPy returned as an array without axes, as np.where does of numbers; everything else as it is."""
+    return x.item() if isinstance(x, np.ndarray) and not x.ndim else x
 
 
 def _sized(values: Any, size: int, what: str) -> Sequence[Any]:
     try:
         if isinstance(values, (set, frozenset, str)):  # a set has no order
             raise TypeError
-        out = list(values)
+        out = [_scalar(x) for x in values]
     except TypeError:
         raise InputError(f"{what}: a {type(values).__name__} was returned; expected {size} numbers") from None
     if len(out) != size:

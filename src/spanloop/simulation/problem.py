@@ -15,7 +15,7 @@ import spanloop
 from spanloop.contacts.contact_step import COEFFICIENTS
 from spanloop.contacts.settings import contacts_of
 from spanloop.dynamics import Dynamics
-from spanloop.errors import InputError, Refusal
+from spanloop.errors import InputError, Refusal, UnsupportedError
 from spanloop.kernels.on_scalars import CLOSURE_INPUTS
 from spanloop.loops.arguments import active_row_mask, checked_active_loops
 from spanloop.model import Model
@@ -114,12 +114,16 @@ class Problem:
         if not (isinstance(start, Real) and np.isfinite(float(start))):
             raise InputError(f"start is {start!r}; expected a time in seconds, a finite number")
         loops = closures if isinstance(closures, Closures) else Closures(closures)
+        touching = contacts_of(model, contacts) if model.contacts or contacts != "steps" else None
         if loops.stabilization == "minimal" and (model.loops or model.couplings):
             initial_state.refuse_minimal(robot, method)
+            if touching:
+                raise UnsupportedError("simulate: contacts need closures='project'; closures is 'minimal'")
         active = None if loops.active_loops is None else checked_active_loops(model, loops.active_loops, "simulate")
         switching, ends = None, None
-        if events is not None or limits == "stop":
-            switching, ends = switching_of(model, events, limits, active, loops.stabilization)
+        located = touching.points.names if touching and touching.settings.impacts == "events" else ()
+        if events is not None or limits == "stop" or located:
+            switching, ends = switching_of(model, events, limits, active, loops.stabilization, located)
         if switching and model.switches:
             active = frozenset(switching.begins_closed)
         controls = inputs_of(model, tau, controller, inputs)
@@ -134,6 +138,8 @@ class Problem:
         strict = robot.on_singular == "raise"
         shapes = {"tau and inputs": controls.batch} | {_WORDS.get(n, n): x.shape[:-1] for n, x in fixed.items()}
         shapes |= switching.shapes if switching else {}
+        touching = contacts_of(model, contacts)
+        shapes |= {"surfaces of contacts": touching.constants()["contact.k"].shape[:-1]} if touching else {}
         initial_state.runs(shapes)
         moments = switching.constants() if switching else {}
         rows_q, rows_v, batch = initial_state.states(robot._with_active_loops(active), q, v, shapes, fixed.get("p"))
@@ -144,7 +150,6 @@ class Problem:
         if limits == "stop":
             h = step if isinstance(step, (int, float)) and step > 0.0 else STEP
             system = replace(system, stops=stops_at_limits(model, h))
-        touching = contacts_of(model, contacts)
         if touching:
             system, fixed = replace(system, contacts=touching.points), fixed | touching.constants()
         rows = _joined([fixed[n] for n in system.constants], batch)
@@ -297,6 +302,14 @@ class Problem:
         """
         x = self._floats(run, t=t, h=h, q=q, v=v, z=z, u=u, **switched)
         return self.system.refusal({**x, **linearized(self.system, x)} if self.system.implicit else x)
+
+    def passing(self, t: float, q, v, z, run: int, h: float) -> Refusal | None:
+        """Why a step of length h [s] from this state can pass through a shape of a contact; None if it cannot."""
+        if not self.system.contacts:
+            return None
+        from spanloop.contacts.tunnelling import passing
+
+        return passing(self.system.contact_mechanics, self._floats(run, t=t, h=h, q=q, v=v, z=z), h)
 
     def too_stiff(self, t: float, q, v, z, u, run: int, h: float, integrator: str) -> str:
         """A sentence on the joint that is too stiff for steps of h [s], at or near this one state; "" if none is."""

@@ -157,6 +157,11 @@ def simulate(
             "felt. Use fixed steps, integrator='rk4', or contacts='ignore'"
         )
     if chosen.adaptive:
+        if problem.system.contacts:
+            raise UnsupportedError(
+                f"simulate: contacts are solved once a step of fixed length; integrator {chosen.name!r} chooses its "
+                "own. Use 'rk4', or contacts='ignore'"
+            )
         return adaptive.integrate(problem, chosen, duration, step, sample)
     times = grid(duration, step, sample, len(problem) * (robot.model.nq + robot.model.nv))
     problem, chosen = with_stiffness(problem, chosen, times.h)

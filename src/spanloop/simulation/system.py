@@ -35,7 +35,7 @@ from spanloop.algorithms.closed.closure_kinematics import (
     masks,
 )
 from spanloop.algorithms.contact.points import ContactPoints
-from spanloop.contacts.contact_step import COEFFICIENTS, state_sizes
+from spanloop.contacts.contact_step import COEFFICIENTS, RECORDED, TORQUES
 from spanloop.contacts.mechanics import ContactMechanics
 from spanloop.errors import InputError, Reason, Refusal, StateError
 from spanloop.kernels import KernelSpec, content
@@ -283,7 +283,7 @@ class System:
     @property
     def contact_arrays(self) -> tuple[str, ...]:
         """Names of the arrays of contacts that are recorded."""
-        return tuple(state_sizes(self.contacts)) if self.contacts else ()
+        return RECORDED if self.contacts else ()
 
     def gaps(self, q: np.ndarray, constants: Mapping[str, np.ndarray]) -> np.ndarray:
         """Gaps (n, points) at rows q (n, nq); constants: rows (n or 1, size) by name."""
@@ -308,6 +308,9 @@ class System:
     def _loaded(self, x: Arrays) -> dict[str, Sequence[Any]]:
         """x with torques and forces; in a stage of an implicit step with its armature and torques."""
         tau, forces = self.torques(x)
+        if TORQUES in x:
+            expected = self.turned(list(self.model.neutral()), x[TORQUES], x["q"])
+            tau = [a + b for a, b in zip(tau, expected, strict=True)]
         if not self.implicit:
             return {**x, "tau": tau, "forces": forces}
         still = [0.0] * self.model.nv
@@ -433,6 +436,16 @@ class System:
             at, dof = self.model.q_slice(joint.name), self.model.v_slice(joint.name)
             out += joint.kind.turned(q[at], v[dof], to[at])
         return out
+
+    def between(
+        self, q: Sequence[Any], v: Sequence[Any], end: Sequence[Any], v_end: Sequence[Any], h: Any
+    ) -> list[Any]:
+        """q + ½ h (dq/dt + dq/dt at the end); rotations by the mean angular velocity."""
+        turned = self.moved(q, [0.5 * h * (a + b) for a, b in zip(v, v_end, strict=True)])
+        moved = [a + 0.5 * h * (b + c) for a, b, c in zip(q, self.rates(q, v), self.rates(end, v_end), strict=True)]
+        kinds = [j.kind for j in self.model.joints if j.kind.nv]
+        adds = [kind.nq == kind.nv or bool(x) for kind in kinds for x in kind.lengths()]
+        return [a if added else b for a, b, added in zip(moved, turned, adds, strict=True)]
 
     def rates(self, q: Sequence[Any], v: Sequence[Any]) -> list[Any]:
         """dq/dt (nq)."""

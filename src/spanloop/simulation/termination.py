@@ -135,6 +135,9 @@ class Termination:
         g = self.loop.grid
         t = self.loop.start + int(p.counts[k]) * g.h
         bits = int(p.why[k])
+        passing = self.problem.passing(t, *self._state(p.state[k]), k, g.h)
+        if passing is not None:
+            return End(Outcome(EndReason.TUNNEL, f"at t = {t:.6g} s {passing}", t), *self._state(p.state[k]))
         if self.problem.system.switching:
             ended = self._switched_end(p, k)
             if ended is not None:

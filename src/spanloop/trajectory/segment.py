@@ -113,6 +113,7 @@ class EndReason(enum.StrEnum):
     GRASP = "grasp"  # a grasp left its friction cone
     SINGULAR = "singular"  # the loops, or the legs, came to a singular configuration
     OPEN = "open"  # a loop opened
+    TUNNEL = "tunnel"  # a step could pass through a shape of a contact
     NOT_FINITE = "not_finite"  # numbers grew beyond bounds, or accelerations do not exist
     NOT_CONVERGED = "not_converged"  # an implicit step did not converge
     CONTROLLER = "controller"  # a callback did not return torques

@@ -377,17 +377,18 @@ class Trajectory:
 
     # ---- audit
 
-    def audit(self, **bounds: float) -> Audit:
+    def audit(self, *, meshes: bool = False, **bounds: float) -> Audit:
         """Check energy, momentum, closures, contacts, quaternions and limits of the motion, each against its bound.
 
         bounds: energy=1e-6 and momentum=1e-6, relative to what the motion exchanges, closure=1e-9 rad or of the loop's
         length, velocity=1e-8 of that in a second, quaternion=1e-9, step=1e-3: the errors of all steps over the largest
         speed; residual=1e-9 m/s and penetration=1e-6 m of contacts. Of runs in float32: 1e-5, 1e-5, 1e-5, 1e-4, 1e-6,
-        1e-3, 1e-4, 1e-4.
+        1e-3, 1e-4, 1e-4. meshes=True: also measures, with MuJoCo, whether collision shapes without a contact overlap
+        (docs/contacts.md).
         """
         from spanloop.trajectory.audit.audit import audit
 
-        return audit(self, **bounds)
+        return audit(self, meshes=meshes, **bounds)
 
     # ---- files
 
@@ -426,10 +427,11 @@ class Trajectory:
     # ---- pictures
 
     def plot(self, what: str, names: Sequence[str] | str | None = None, *, ax: Any = None, **options: Any) -> Any:
-        """Draw a figure with matplotlib: "q", "v", "a", "tau", "reactions", "energy", "closure_residual" or "phase".
+        """Draw a figure with matplotlib: "q", "v", "a", "tau", "reactions", "contacts", "energy", "closure_residual" or
+        "phase".
 
-        names: of the joints or loops in it; all by default. ax: axes to draw on. Returns the axes, a tuple of them if
-        units differ; spanloop.view.plots documents the options of each figure.
+        names: of the joints, loops or contacts in it; all by default. ax: axes to draw on. Returns the axes, a tuple of
+        them if units differ; spanloop.view.plots documents the options of each figure.
         """
         from spanloop.view.plots import plot
 

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from spanloop.trajectory import Trajectory
     from spanloop.trajectory.contacts.contact_results import ContactResult
 
-OPEN, STICKS, SLIPS = 0, 1, 2
-WORDS = {STICKS: "sticking", SLIPS: "slipping"}
-COLORS = {STICKS: palette.STICKS, SLIPS: palette.SLIPS}
+OPEN, STICKS, SLIPS, BOUNCES = 0, 1, 2, 3
+WORDS = {STICKS: "sticking", SLIPS: "slipping", BOUNCES: "bouncing"}
+COLORS = {STICKS: palette.STICKS, SLIPS: palette.SLIPS, BOUNCES: palette.EVENTS["impact"]}
 OF_WEIGHT = 0.5  # length of an arrow as large as the weight, in sizes of the mechanism
 LONGEST = 0.6  # length of an arrow at most: that of an impact would leave the picture
 HELD = 0.05  # s, for which an impact between two pictures is shown
@@ -26,8 +26,8 @@ SHORTEST = 0.004  # of an arrow that is drawn
 @dataclass(frozen=True, eq=False)
 class ContactForces:
     """Of each contact point, by name: where it is (n, points, 3) [m], the force on its shape a (n, points, 3) [N], both
-    in world axes, and OPEN, STICKS or SLIPS (n, points), at n samples; full [N]: the force of an arrow of length
-    OF_WEIGHT."""
+    in world axes, and OPEN, STICKS, SLIPS or BOUNCES (n, points), at n samples; full [N]: the force of an arrow as long
+    as OF_WEIGHT."""
 
     names: tuple[str, ...]
     points: np.ndarray
@@ -45,9 +45,8 @@ class ContactForces:
     def at(self, own: np.ndarray, times: np.ndarray) -> ContactForces:
         """At other times (k,) [s], from samples at own times (n,): of the samples since the time before, or of the last
         HELD seconds, one with a force that is more than twice the last one's, so that no impact is lost."""
-        ends = np.clip(np.searchsorted(own, times, "right"), 1, len(own))
-        late = np.searchsorted(own, times - HELD)
-        starts = np.minimum(np.maximum(np.concatenate([[0], ends[:-1]]), late), ends - 1)
+        starts, ends = spans(own, times)
+        starts = np.minimum(np.maximum(starts, np.searchsorted(own, times - HELD)), ends - 1)
         lengths = np.linalg.norm(self.forces, axis=-1)
         peaks = np.array([a + lengths[a:b].argmax(axis=0) for a, b in zip(starts, ends, strict=True)])
         columns, last = np.arange(len(self.names)), (ends - 1)[:, None]
@@ -66,6 +65,19 @@ class ContactForces:
         return f"contact points: {', '.join(found)}" if found else "nothing touches"
 
 
+def spans(own: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of samples at own times (n,) the first of those since the time before, and the one after the last, for each of
+    other times (k,) [s]."""
+    ends = np.clip(np.searchsorted(own, times, "right"), 1, len(own))
+    return np.minimum(np.concatenate([[0], ends[:-1]]), ends - 1), ends
+
+
+def peaks(values: np.ndarray, own: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """The largest of values (n,) at own times (n,) since the time before, for each of other times (k,) [s]."""
+    starts, ends = spans(own, times)
+    return np.array([np.fmax.reduce(values[a:b]) for a, b in zip(starts, ends, strict=True)])
+
+
 def contact_forces(run: Trajectory) -> ContactForces | None:
     """The forces of one run's contacts at its samples; None of a run without, or that ignored them."""
     if all(s.contact_forces is None for s in run.segments):
@@ -73,7 +85,8 @@ def contact_forces(run: Trajectory) -> ContactForces | None:
     found = [point for contact in run.contacts.values() for point in contact]
     points, forces = (np.stack([getattr(p, name) for p in found], axis=1) for name in ("point", "force"))
     words = np.stack([p.state for p in found], axis=1)
-    states = STICKS * (words == "sticks") + SLIPS * (words == "slips")
+    bounces = (words == "open") & (np.nan_to_num(forces) != 0.0).any(axis=-1)  # open at the end of its step
+    states = STICKS * (words == "sticks") + SLIPS * (words == "slips") + BOUNCES * bounces
     return of_points(tuple(p.name for p in found), points, forces, states, weight(run.model))
 
 

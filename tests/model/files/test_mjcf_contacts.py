@@ -10,6 +10,7 @@ import pytest
 from mujoco_contacts import colliding, shape
 
 import spanloop as sl
+from spanloop.cli.main import main
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.model.contacts.contact import PAIRS
 from spanloop.model.files.mjcf.reader import loads
@@ -34,12 +35,12 @@ def _names(model: sl.Model) -> list[str]:
 def test_contacts_are_left_out_by_default_and_a_note_has_their_number() -> None:
     model = loads(_file(_ball("a") + _ball("b")))
     assert model.contacts == ()
-    note = "contacts left out; sl.load(path, contacts=True) reads them: 3 pairs of shapes collide"
+    note = "contacts left out; sl.load(path, contacts=True) reads them: 3 pairs of shapes"
     assert note in model.notes
 
 
 def test_a_file_in_which_nothing_collides_has_no_note() -> None:
-    assert not any("collide" in note for note in loads(_file(_ball("a"), world="")).notes)
+    assert not any("contacts" in note and "pairs" in note for note in loads(_file(_ball("a"), world="")).notes)
 
 
 def test_planes_of_the_world_are_the_ground() -> None:
@@ -136,7 +137,7 @@ def test_shapes_that_a_weld_holds_together_do_not_collide() -> None:
     weld = "<equality><weld body1='a' body2='b'/></equality>"
     model = loads(_file(_ball("a") + _ball("b"), rest=weld), contacts=True)
     assert _names(model) == ["a", "b"]
-    assert "contacts of shapes on one link left out: 1 pairs" in model.notes
+    assert "contacts of shapes on one link left out: 1 pair" in model.notes
 
 
 def _crowd(n: int) -> str:
@@ -226,3 +227,12 @@ def _random_file(rng: np.random.Generator) -> str:
         f"<mujoco><compiler autolimits='true'/><worldbody>{planes}{bodies}</worldbody>"
         f"<contact>{pair}</contact></mujoco>"
     )
+
+
+def test_the_command_line_reads_contacts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "ball.xml"
+    path.write_text(_crowd(1))
+    assert main(["info", str(path), "--load-contacts", "ground"]) == 0
+    assert "b0: sphere of b0 with plane of world (friction 1)" in capsys.readouterr().out
+    assert main(["info", str(path)]) == 0
+    assert "contacts left out; --load-contacts all reads them: 1 pair of shapes" in capsys.readouterr().out

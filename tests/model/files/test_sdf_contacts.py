@@ -48,7 +48,7 @@ def _sdf(*models: str) -> str:
 def test_contacts_are_left_out_by_default_and_a_note_has_their_number() -> None:
     model = loads(_sdf(_ground(), _model("ball", _link("ball", _solid()))))
     assert model.contacts == ()
-    assert "contacts left out; sl.load(path, contacts=True) reads them: 1 pairs of shapes collide" in model.notes
+    assert "contacts left out; sl.load(path, contacts=True) reads them: 1 pair of shapes" in model.notes
 
 
 def test_a_plane_is_the_ground_and_friction_is_the_smaller_one() -> None:

@@ -13,9 +13,10 @@ from spanloop.algorithms.closed import closure_kinematics
 from spanloop.algorithms.closed.elimination import closed_sweeps, joint_accelerations
 from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.tree.link_motion import placed
+from spanloop.algorithms.tree.newton_euler import project
 from spanloop.math.spatial import Field, Force, Motion, combined
 from spanloop.math.vector3 import ZERO3
-from spanloop.sweeps import Program, Values, outward
+from spanloop.sweeps import Program, Values, inward, outward
 from spanloop.types import Scalar
 
 
@@ -62,6 +63,25 @@ def link_velocities(mechanism, frames: tuple[str, ...]) -> Program:
         (*placed(()), outward(move, V=Motion())),
         lambda m, here, world: [x for i in links for x in here[i].V],
         (6 * len(links),),
+    )
+
+
+def joint_impulses(mechanism, frames: tuple[str, ...]) -> Program:
+    """Jᵀ p (nv,): what impulses (6 a link) on the links that carry these frames are at the joints, loops apart."""
+    links = carrying_links(mechanism, frames)
+    places = {i: tuple(range(6 * k, 6 * k + 6)) for k, i in enumerate(links)}
+
+    def start(link, here, parent) -> Values:
+        return Values(f=Force.of(here.impulse) if here.impulse else Force())
+
+    return Program(
+        "joint_impulses",
+        ("q", "impulse"),
+        (*placed(()), outward(start), inward(project, f=Force())),
+        lambda m, here, world: [t for h in here for t in h.tau],
+        (mechanism.nv,),
+        sizes={"impulse": 6 * len(links)},
+        blocks={"impulse": [places.get(i, ()) for i in range(len(mechanism.links))]},
     )
 
 

@@ -11,7 +11,7 @@
 The axes of a touch are those of the plane's frame: n = z, t1 = x, t2 = y.
 
 A cylinder that tilts by more than STANDING touches at the lowest points of its rims, exactly. One that stands touches
-at four points of the lower rim that are fixed in it: between two of them the support reaches to 0.71 radii only.
+at four points of the lower rim that are fixed in it; a load that presses between two of them tilts it until they turn.
 """
 
 from __future__ import annotations

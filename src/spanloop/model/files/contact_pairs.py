@@ -87,9 +87,9 @@ def contacts_of(described: Sequence[Pair], contacts: bool | str, file: str, note
     if missing:
         notes.add("contacts of shapes without a known gap left out", _counted(missing))
     if len(pairs) < len(described):
-        notes.add("contacts of shapes on one link left out", f"{len(described) - len(pairs)} pairs")
+        notes.add("contacts of shapes on one link left out", _count(len(described) - len(pairs)))
     if contacts == "ground" and len(pairs) > len(wanted):
-        notes.add("contacts between shapes that both move left out", f"{len(pairs) - len(wanted)} pairs")
+        notes.add("contacts between shapes that both move left out", _count(len(pairs) - len(wanted)))
     if len(supported) > MOST_PAIRS:
         raise UnsupportedError(_too_many(supported, file))
     return _named(supported)
@@ -107,7 +107,7 @@ def _note_unread(supported: Sequence[Pair], described: int, notes: LoadNotes) ->
         how = f"sl.load(path, contacts='ground') reads the {on_ground} with shapes fixed to the world"
     else:
         how = f"more than {MOST_PAIRS}; {_BY_HAND}"
-    notes.add(f"contacts left out; {how}", f"{described} pairs of shapes collide")
+    notes.add(f"contacts left out; {how}", f"{_count(described)} of shapes")
 
 
 def _all_of(n: int, described: int) -> str:
@@ -127,6 +127,10 @@ def _too_many(pairs: Sequence[Pair], file: str) -> str:
         f"{file}: {len(pairs)} pairs of shapes collide; {MOST_PAIRS} at most are read, as a run follows every pair in "
         f"every step. Largest groups: {shown}. Try: {advice}"
     )
+
+
+def _count(n: int) -> str:
+    return f"{n} pair" + "s" * (n != 1)
 
 
 def _counted(kinds: Sequence[str]) -> str:

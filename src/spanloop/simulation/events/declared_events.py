@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,24 +21,31 @@ _EVER = 1e9  # s before zero: a moment that is past at any start
 
 
 def switching_of(
-    model: Model, events: Any, limits: str, active_loops: Iterable[str] | None, closures: str
+    model: Model,
+    events: Any,
+    limits: str,
+    active_loops: Iterable[str] | None,
+    closures: str,
+    touches: Sequence[str] = (),
 ) -> tuple[Switching | None, Any]:
     """What changes during a run, None if nothing does; and the events that only end it, as `events_of` takes them.
 
     active_loops: names of the switches that are on at the start, if the user says so. closures: how loops are closed.
+    touches: names of the contact points whose impacts are located.
     """
     listed = _listed(events)
     stops = _stops(model, listed, limits)
     ends = {x.name: x.when for x in listed if isinstance(x, End)}
-    if len(ends) == len(listed) and not stops and not any(_takes_forces(*x) for x in ends.items()):
+    if len(ends) == len(listed) and not stops and not touches and not any(_takes_forces(*x) for x in ends.items()):
         return None, (ends or None) if isinstance(events, list | tuple) else events
     if not isinstance(events, list | tuple) and events is not None:
         named = events if isinstance(events, Mapping) else {getattr(events, "__name__", "event"): events}
         listed = [End(name, when) for name, when in named.items()]
     if closures != "project":
         what = "limits='stop' needs" if stops and not listed else "events that change the mechanism need"
+        what = "contacts='events' needs" if touches and not listed and not stops else what
         raise UnsupportedError(f"simulate: {what} closures='project'; closures is {closures!r}")
-    return _Maker(model, listed, stops, limits, active_loops).made(), None
+    return _Maker(model, listed, stops, limits, active_loops, touches).made(), None
 
 
 def _stops(model: Model, events: list[Event], limits: str) -> list[tuple[Limit, int]]:
@@ -88,8 +95,10 @@ def _listed(events: Any) -> list[Event]:
 class _Maker:
     """Collects switches and watchers."""
 
-    def __init__(self, model: Model, events: list[Event], stops: list, limits: str, active_loops: Any):
-        self.model, self.events, self.limits = model, events, limits
+    def __init__(
+        self, model: Model, events: list[Event], stops: list, limits: str, active_loops: Any, touches: Sequence[str]
+    ):
+        self.model, self.events, self.limits, self.touches = model, events, limits, touches
         self.stops = [(limit, dof) for limit, dof in stops if _single(model, limit.joint)]
         for joint in dict.fromkeys(limit.joint for limit, _ in self.stops):
             self.model = self.model.with_coupling(joint, None, offset=0.0, switchable=True, name=joint + STOP)
@@ -114,6 +123,7 @@ class _Maker:
             stopped = {s.label for s in switches if s.is_stop}
             ends = [x for x, _ in limits_of(self.model) if x.joint not in stopped]
             self.watchers += [Watcher("limit", x.joint, limit=x) for x in ends]
+        self.watchers += [Watcher("touch", name, point=k) for k, name in enumerate(self.touches)]
         opens = {x.loop for x in self.events if isinstance(x, Attach | OneSided)}
         present = [not any(isinstance(x, Appear) and x.body == b for x in self.events) for b in self.bodies]
         made = Switching(

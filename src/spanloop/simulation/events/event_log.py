@@ -136,7 +136,9 @@ def _before(x: np.ndarray, runs: np.ndarray, start: np.ndarray) -> np.ndarray:
 def _kinds(switching: Switching, j: int, found: dict, was: Mapping[Any, np.ndarray]) -> np.ndarray:
     """The kind of event that each row of the log would be to watcher j; was: switches and bodies before it."""
     w = switching.watchers[j]
-    usual = {"gap": "attach", "pull": "release", "grasp": "break", "limit": "end"}.get(w.kind, w.kind)
+    usual = {"gap": "attach", "pull": "release", "grasp": "break", "limit": "end", "touch": "impact"}.get(
+        w.kind, w.kind
+    )
     kinds = np.full(len(found["t"]), usual, dtype=object)
     if w.kind in ("attach", "gap"):
         bodies = switching.bodies_of(w.switch)
@@ -173,6 +175,9 @@ def _lost(switching: Switching, found: dict, j: int) -> np.ndarray:
     If several watchers of one switch fire together, the last of them has it: it decides whether the switch closes.
     """
     switches = [w.switch for w in switching.watchers]
+    if switching.watchers[j].kind == "touch":
+        lost: np.ndarray = found["contact.lost"][:, switching.watchers[j].point]
+        return lost
     if switches[j] < 0:
         return np.zeros(len(found["t"]))
     total = sum(found["lost"][:, r] for r in switching.switches[switches[j]].rows)

@@ -6,6 +6,7 @@ After a trial at whose end something fires, and before the rest of the step:
     impact      velocities jump as the closed rows demand; impulses, and energy given up, row by row
     let_go      one-sided switches that the impact would pull open, and the impact happens without them
     settle      what bounced opens again
+    contacts    points that touch take their impulses (contacts/contact_step.py)
     project     velocity and acceleration with the rows that are closed now
     forces      of all rows, where a watcher reads them
     watch       the watchers' values here
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     from spanloop.simulation.system import System
 
 IN_PLACE = ("on", "active", "captured", "present", "armed", "ending", "share", "third", "third.at")
-MOVES = ("q", "v", "loops", "q.rest", "v.rest", "contact.f", "contact.gap", "contact.left")
+MOVES = ("q", "v", "loops", "q.rest", "v.rest", "contact.f", "contact.gap", "contact.left",
+         "contact.force", "contact.tau")  # fmt: skip
 
 Arrays = Mapping[str, Sequence[Any]]
 
@@ -63,6 +65,8 @@ def logged_sizes(system: System) -> dict[str, int]:
     known = {"t": 1, "fired": len(switching.watchers), "q": model.nq, "v.hit": model.nv, "v": model.nv}
     known |= {"q.was": model.nq, "v.was": model.nv} if switching.bodies else {}
     known |= {"impulse": rows, "lost": rows, "on": len(switching.switches)}
+    if system.contacts:
+        known |= {"contact.p": system.contacts.n * system.contacts.B, "contact.lost": system.contacts.n}
     known |= {name: system.sizes.get(name, 0) for name in ("active", "captured", "present", "u", "z")}
     return {name: size for name, size in known.items() if size}
 
@@ -95,6 +99,8 @@ class LocatedStep:
         s, calls = self.s, [self._switch()]
         if self.switching.switches:
             calls += [*self._impacts(), self._settle()]
+        if s.contacts is not None:
+            calls += s.contacts.impact("q", "v", "event")
         return calls + [*s.begin, *self._forces("t", "q", s.velocity, "f"), *self._watch_at_start()]
 
     # ---- trials
@@ -145,7 +151,7 @@ class LocatedStep:
         return (f,), ()
 
     def _watch_at_end(self) -> Call:
-        names = {"t": "t.end", "q": following("q"), "v": following("v"), "f": "f.next"}
+        names = {"t": "t.end", "q": following("q"), "v": following("v"), "f": "f.next", "gaps": "contact.free"}
         return self._watch(names, following("g"), following("r"))
 
     def _watch_at_start(self) -> list[Call]:
@@ -156,7 +162,8 @@ class LocatedStep:
                 [where(x["event"][0] > 0.5, a, b) for a, b in zip(x[f"{n}.here"], x[n], strict=True)] for n in "gr"
             ), ()
 
-        watch = self._watch({"t": "t", "q": "q", "v": self.s.velocity, "f": "f"}, "g.here", "r.here")
+        names = {"t": "t", "q": "q", "v": self.s.velocity, "f": "f", "gaps": "contact.gap"}
+        watch = self._watch(names, "g.here", "r.here")
         take = self.s.traced_call("take", ("event", "g.here", "r.here", "g", "r"), {"g": self.n, "r": self.n}, compute)
         return [watch, take]
 
@@ -165,11 +172,17 @@ class LocatedStep:
             return values_and_rates(self.system, x), ()
 
         known = {"t": 1, "q": self.s.nq, "v": self.s.nv, "f": self.rows if self.switching.needs_forces else 0}
+        known["gaps"] = self.system.contacts.n if self.system.contacts and self._locates else 0
         sizes = {name: size for name, size in known.items() if size}
         sizes |= {name: self.system.sizes[name] for name in self.system.parameters}
         plan = self.s.shared("watch", tuple(sizes), sizes, compute)
         self.s.sizes.update({g: self.n, r: self.n})
         return Call(plan, tuple(names.get(name, name) for name in sizes), (g, r))
+
+    @property
+    def _locates(self) -> bool:
+        """Whether impacts of contacts are located."""
+        return self.switching.touches != slice(0, 0)
 
     @property
     def _rules(self) -> location.Rules:

@@ -15,6 +15,7 @@ from spanloop.loops.closure_errors import rows_of
 from spanloop.math.scalar import absolute, where
 from spanloop.simulation.controllers import traced
 from spanloop.simulation.events.conditions import condition_value
+from spanloop.simulation.events.location import SLACK
 from spanloop.simulation.events.switches import OPEN, STOP, Switching
 from spanloop.simulation.events.watched_values import values_and_rates, watched_row
 from spanloop.simulation.traced_kernels import kernel, must_repeat
@@ -40,6 +41,7 @@ def initial_arrays(problem: Problem) -> dict[str, np.ndarray]:
         g[:, [w.needs_forces for w in switching.watchers]] = 1.0
     limits = [w.kind == "limit" for w in switching.watchers]
     armed = np.where(limits, g > 0.0, True) & ~_returns(problem, known, g, r)
+    armed[:, switching.touches] = g[:, switching.touches] > SLACK["float64"]
     return {**known, "g": g, "r": r, "armed": armed.astype(float)}
 
 

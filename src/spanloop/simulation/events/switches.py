@@ -85,7 +85,8 @@ class Switch:
 class Watcher:
     """A value that fires where it is no longer positive.
 
-    kind: "attach", "release", "gap" and "pull" of one-sided switches, "grasp", "appear", "vanish", "end", "limit".
+    kind: "attach", "release", "gap" and "pull" of one-sided switches, "grasp", "appear", "vanish", "end", "limit",
+    "touch" of a contact point whose gap closes.
     """
 
     kind: str
@@ -97,11 +98,12 @@ class Watcher:
     moment: int = -1  # place in the array `at`
     limit: Limit | None = None
     event: Event | None = None
+    point: int = -1  # of contacts
 
     @property
     def rearms(self) -> str:
         """What must have passed before it fires again (location.Rules)."""
-        if self.kind == "gap":
+        if self.kind in ("gap", "touch"):
             return "step"
         return "whole step" if self.condition is not None else "positive"
 
@@ -317,6 +319,18 @@ class Switching:
     def own_placement(self, name: str) -> list[Any]:
         """The numbers that a switch holds in the model."""
         return own_placement(self.mechanism, name)
+
+    @property
+    def touches(self) -> slice:
+        """The watchers of contact points, one after the other; none where impacts are not located."""
+        places = [j for j, w in enumerate(self.watchers) if w.kind == "touch"]
+        return slice(places[0], places[-1] + 1) if places else slice(0, 0)
+
+    def bodies_at(self, frames: Sequence[str]) -> tuple[int, ...]:
+        """Numbers of the bodies that come and go which carry one of these frames."""
+        carried = [carried_by(self.model, body) for body in self.bodies]
+        owners = {body_of(self.model, name) for name in frames}
+        return tuple(b for b, names in enumerate(carried) if names & owners)
 
     @cached_property
     def sizes(self) -> dict[str, int]:

@@ -24,7 +24,8 @@ Arrays = Mapping[str, Sequence[Any]]
 def values_and_rates(system: System, x: Arrays) -> tuple[list[Any], list[Any]]:
     """Values of all watchers, and rates of those that are gaps (0 of the others).
 
-    x: t, q, v, f (forces of rows, if watchers need them), and the arrays of the system.
+    x: t, q, v, f (forces of rows, if watchers need them), gaps (of contact points, if known), and the arrays of the
+    system.
     """
     assert system.switching is not None
     switching = system.switching
@@ -35,6 +36,8 @@ def values_and_rates(system: System, x: Arrays) -> tuple[list[Any], list[Any]]:
         system.wrenches(x, forces) if any(w.takes_forces or w.kind == "grasp" for w in switching.watchers) else {}
     )
     slack = SLACK * weight(switching.model)
+    touches = switching.touches != slice(0, 0)
+    points = (x["gaps"] if "gaps" in x else system.contact_mechanics.gaps(x)) if touches else ()
     out = []
     for w in switching.watchers:
         if w.moment >= 0:
@@ -43,6 +46,8 @@ def values_and_rates(system: System, x: Arrays) -> tuple[list[Any], list[Any]]:
             value = condition_value(w, system.model, x, wrenches)
         elif w.limit is not None:
             value = w.limit.value(x["q"])
+        elif w.kind == "touch":
+            value = points[w.point]
         elif w.kind == "gap":
             row, sign = _watched(switching.switches[w.switch])
             value = sign * errors[row]

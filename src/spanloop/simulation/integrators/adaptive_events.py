@@ -53,6 +53,7 @@ class HostSchedule:
     velocity = "v"
     dtype = "float64"
     layout = ("q", "v")
+    contacts = None  # adaptive steps have none
 
     def __init__(self, problem: Problem):
         self.system = problem.system

@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from spanloop.compiler.lower import Call, Plan, Repeat, Schedule, Stage, When, unrolled, with_demands_in_output
+from spanloop.compiler.lower import Block, Call, Plan, Repeat, Schedule, Stage, When, unrolled, with_demands_in_output
 from spanloop.compiler.lower.schedule import following
 from spanloop.contacts import contact_step
-from spanloop.contacts.contact_step import ContactStep
+from spanloop.contacts.contact_step import TORQUES, ContactStep
 from spanloop.joints import JointKind
 from spanloop.math.scalar import where
 from spanloop.simulation.controllers import traced
@@ -57,7 +57,7 @@ class StateLayout:
         if len(events):
             sizes["g"] = len(events)
         if system.contacts:
-            sizes |= contact_step.state_sizes(system.contacts)
+            sizes |= contact_step.state_sizes(system.contacts, nv)
         if system.switching:
             sizes |= state_sizes(system.switching, system.sizes)
         if dtype == "float32":
@@ -106,6 +106,21 @@ class ScheduleBuilder:
         if system.keeps_closed:
             self._begin()
 
+    @cached_property
+    def contacts(self) -> ContactStep | None:
+        """The calls of contacts, if there are any."""
+        system, armed, bodies = self.system, None, ()
+        if not system.contacts:
+            return None
+        if system.switching:
+            places = system.switching.touches
+            armed = Block("armed", places.stop - places.start, (), places.start) if places.stop else None
+            sides = [(c.a.at, c.b.at) for c in system.model.contacts]
+            bodies = tuple(system.switching.bodies_at(sides[k]) for k in system.contacts.contact_of)
+        stage = Stage(self.sizes, "contact.")
+        ways = system.moved, system.turned, system.between
+        return ContactStep(stage, system.contact_mechanics, *ways, armed, bodies)
+
     def call(self, name: str, reads: Sequence[str], writes: Mapping[str, int], compute: Callable) -> None:
         """Add compute({array: scalars}), which returns the scalars of every array that is written."""
         self._calls.append(self.traced_call(name, reads, writes, lambda x: (compute(x), ())))
@@ -114,13 +129,14 @@ class ScheduleBuilder:
         """Add a = acceleration at time t in state q, v; stage: toward, before, push of an implicit step."""
         if a == "a1" and self.begin:
             return  # computed with the velocity at the start of the step
-        constants: tuple[str, ...] = self.system.parameters
+        expected = (TORQUES,) if self.system.contacts else ()
+        constants: tuple[str, ...] = (*self.system.parameters, *expected)
         more: tuple[str, ...] = ("pull", "extra", *("toward", "before", "push")[: len(stage)]) if stage else ()
         if stage:
             constants = (*constants, "pull", "extra", *stage)
         if self._accelerate is None:
-            names = ("t", "q", "v", "u", "z", *self.system.parameters, *more)
-            sizes = self.system.sizes | dict.fromkeys(more, self.nv)
+            names = ("t", "q", "v", "u", "z", *self.system.parameters, *expected, *more)
+            sizes = self.system.sizes | dict.fromkeys((*expected, *more), self.nv)
             self._accelerate = self._plan("accelerate", names, {n: sizes[n] for n in names}, self._answer)
         solved = {"q.solved": self.nq, "v.solved": self.nv, "left": 1} if self.system.minimal else {}
         self.sizes.update({a: self.nv, **solved})
@@ -169,7 +185,7 @@ class ScheduleBuilder:
             return (*parts, *more.values()), pairs
 
         name, linearize = "project", self.linearize
-        reads = ("t", "q", "v", "u", "z", *self.system.parameters)
+        reads = ("t", "q", "v", "u", "z", *self.system.parameters, *((TORQUES,) if self.system.contacts else ()))
         writes = {"a1": self.nv, "v.closed": self.nv, "margin": 1}
         if self.system.minimal:
             writes |= {"T": self.nv * len(self.system.completion.actuated), "worst": 1}
@@ -260,9 +276,8 @@ class ScheduleBuilder:
     def schedule(self) -> Schedule:
         """The schedule of the whole step."""
         system = self.system
-        if system.contacts:
-            step = ContactStep(Stage(self.sizes, "contact."), system.contact_mechanics, system.moved, system.turned)
-            self._calls += step.calls(self.moved, self.sped, self.velocity, self.landed, following("v"))
+        if self.contacts is not None:
+            self._calls += self.contacts.calls(self.moved, self.sped, self.velocity, self.landed, following("v"))
         if system.minimal:
             self._complete()
         elif system.projects:

@@ -18,6 +18,7 @@ from spanloop.trajectory.audit.contact_findings import contact_findings
 from spanloop.trajectory.audit.event_findings import event_findings, worst_of
 from spanloop.trajectory.audit.findings import NOT_JUDGED, NOT_WELL, WELL, Audit, Finding, doubted, verdict_on
 from spanloop.trajectory.audit.joint_limits import GIVES_WAY, exceeded, has_spring, limited
+from spanloop.trajectory.audit.undeclared_overlaps import overlap_finding
 from spanloop.trajectory.contacts.contact_samples import is_alike
 from spanloop.trajectory.events import NO_EVENTS
 from spanloop.trajectory.segment_models import row_lengths
@@ -74,8 +75,9 @@ def audit(
     step: float | None = None,
     residual: float | None = None,
     penetration: float | None = None,
+    meshes: bool = False,
 ) -> Audit:
-    """The findings on a run or batch.
+    """The findings on a run or batch; meshes: also on shapes without a contact that overlap, which takes MuJoCo.
 
     Bounds: energy and momentum relative to what is at stake in the motion; closure [rad, or of the loop's length],
     velocity [the same in a second] of closures; quaternion: off unit length; step: the errors of all steps together,
@@ -89,8 +91,17 @@ def audit(
         found = _of_runs(run, b)
     else:
         found = _of_motion(run, b)
-    findings = [_outcome(run), *_steps(run, b.step), *found]
+    findings = [_outcome(run), *_steps(run, b.step), *found, *(_overlaps(run) if meshes else ())]
     return Audit(report.headline(run), tuple(map(_answered, findings)))
+
+
+def _overlaps(run: Trajectory) -> list[Finding]:
+    """The finding on shapes that overlap without a contact; the worst where pieces or runs have models of their own."""
+    if run.batch and run.parameters is not None:
+        indices = list(np.ndindex(run.batch))[:_MOST_MODELS]
+        return worst_of([_overlaps(run[i]) for i in indices])
+    pieces = [run] if has_same_joints(run) else run.pieces
+    return worst_of([[overlap_finding(piece)] for piece in pieces])
 
 
 def _of_motion(run: Trajectory, b: Bounds) -> list[Finding]:

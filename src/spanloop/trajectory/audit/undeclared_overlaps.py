@@ -93,7 +93,7 @@ def overlap_finding(run: Trajectory) -> Finding:
     chosen = known[np.unique(np.linspace(0, len(known) - 1, min(len(known), _MOST)).astype(int))]
     overlaps = undeclared_overlaps(run.model, run.q[tuple(chosen.T)])
     parts = [
-        f"{x.a!r} and {x.b!r} by up to {1e3 * x.depth:.3g} mm, at {run.times[chosen[x.sample][-1]]:g} s"
+        f"{x.a!r} and {x.b!r} by up to {1e3 * x.depth:.3g} mm, {_when(run, chosen[x.sample])}"
         for x in overlaps.found[:_SHOWN]
     ]
     more = f"; {len(overlaps.found) - _SHOWN} more pairs" if len(overlaps.found) > _SHOWN else ""
@@ -110,6 +110,12 @@ def overlap_finding(run: Trajectory) -> Finding:
     return Finding("overlaps", value, BOUND, "m", verdict_on(value, BOUND, 0.0), sentence + unread)
 
 
+def _when(run: Trajectory, place: np.ndarray) -> str:
+    *which, sample = map(int, place)
+    of_run = f" of run {which[0] if len(which) == 1 else tuple(which)}" if which else ""
+    return f"at {run.times[sample]:g} s{of_run}"
+
+
 def _shapes(model: Model) -> list[_Shape]:
     """Collision shapes of the bodies, and of contacts those that no body has."""
     own = [_Shape(b.name, g) for b in model.bodies for g in b.geometry if g.use == "collision"]
@@ -119,7 +125,7 @@ def _shapes(model: Model) -> list[_Shape]:
 
 def _pairs(model: Model, shapes: list[_Shape]) -> Iterator[tuple[int, int]]:
     """Numbers of the shapes that must not overlap."""
-    links = links_of(model.joints, model.frames)
+    links = links_of(model, model.joints)
     joined = {frozenset((links[x.a], links[x.b])) for x in model.loops}
     joined |= {frozenset((links[j.parent], links[j.child])) for j in model.joints if j.kind.name != "free"}
     stood_for = _declared(model)

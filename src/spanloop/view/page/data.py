@@ -19,7 +19,7 @@ from spanloop.trajectory.files import labels
 from spanloop.view import palette
 from spanloop.view.body_shapes import Shape
 from spanloop.view.columns import Column, columns, largest_error, models_of
-from spanloop.view.contact_forces import ContactForces, contact_forces, slip_speed
+from spanloop.view.contact_forces import ContactForces, contact_forces, peaks, slip_speed
 from spanloop.view.moving_scene import MovingScene, moving_scene
 from spanloop.view.noise import least_force, noise_levels
 from spanloop.view.page.meshes import key, packed_meshes
@@ -54,7 +54,7 @@ def page_data(run: Trajectory, title: str, folder: str | Path | None = None) -> 
         moved = moving_scene(few, folder)
         seen, at = moved.scene, moved.poses
         notes = [*seen.notes]
-        groups = _groups(few, seen, notes)
+        groups = _groups(few, run, seen, notes)
         arrows = _arrows(few, moved, notes)
         touching = contact_forces(run)
         audit = _audit(run, notes)
@@ -220,8 +220,8 @@ def _flat(placement) -> list[float]:
     return [round(float(x), 9) for x in matrix(placement).T.ravel()]
 
 
-def _groups(run: Trajectory, seen: Scene, notes: list[str]) -> list[dict[str, Any]]:
-    """The plots: names and values (n, curves) of each."""
+def _groups(run: Trajectory, whole: Trajectory, seen: Scene, notes: list[str]) -> list[dict[str, Any]]:
+    """The plots: names and values (n, curves) of each. whole: the run with all its samples."""
     energy = run.energy.copy()
     energy[:, 1] -= energy[0, 1]
     energy = np.column_stack([energy, energy.sum(axis=1)])
@@ -236,7 +236,7 @@ def _groups(run: Trajectory, seen: Scene, notes: list[str]) -> list[dict[str, An
             out.append(_group("forces", "Forces at the loops", "N", loops, sizes))
         except SpanloopError as error:
             notes.append(str(error))
-    out += _contact_groups(run)
+    out += _contact_groups(run, whole)
     q = columns(run, "q", labels.coordinates, labels.coordinate_units)
     v = columns(run, "v", labels.dofs, labels.dof_units)
     tau = [c for c in columns(run, "tau", labels.dofs, labels.torque_units) if np.nan_to_num(c.values).any()]
@@ -248,13 +248,14 @@ def _groups(run: Trajectory, seen: Scene, notes: list[str]) -> list[dict[str, An
     return [g for g in out if g["names"]]
 
 
-def _contact_groups(run: Trajectory) -> list[dict[str, Any]]:
-    """Normal forces, gaps and slip of contacts."""
+def _contact_groups(run: Trajectory, whole: Trajectory) -> list[dict[str, Any]]:
+    """Normal forces, gaps and slip of contacts; of the forces of the whole run between two samples the largest."""
     if all(s.contact_forces is None for s in run.segments):
         return []
     found = list(run.contacts.values())
+    forces = [peaks(x.normal_force, whole.times, run.times) for x in whole.contacts.values()]
     quantities = (
-        ("normal_forces", "Normal forces of contacts", "N", [x.normal_force for x in found]),
+        ("normal_forces", "Normal forces of contacts", "N", forces),
         ("gaps", "Gaps", "m", [x.gap for x in found]),
         ("slip", "Speed of slip while touching", "m/s", [slip_speed(x) for x in found]),
     )

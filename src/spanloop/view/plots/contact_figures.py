@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
 
 STATES = (("sticks", palette.STICKS), ("slips", palette.SLIPS))
+FEWEST = 4  # rows, so that bars of few contacts are no taller than others
 BAR = 0.7  # height of a bar, of that of its row
 
 
@@ -43,6 +44,8 @@ def contacts(run: Trajectory, names: Names = None, *, ax: Any = None) -> Any:
 def contact_states(run: Trajectory, names: Names = None, *, ax: Any = None) -> Any:
     """Plot when contacts stick and slip: a bar for each, which of a batch is as high as the share of its runs.
 
+    Of one run ticks mark bounces.
+
     names: of contacts, or of points of contacts with several (default: all contacts).
     """
     found = _listed(run, names)
@@ -56,15 +59,27 @@ def contact_states(run: Trajectory, names: Names = None, *, ax: Any = None) -> A
             label = word if row == 0 else None
             ax.fill_between(run.times, base, top, step="pre", color=color, linewidth=0.0, label=label)
             base = top
+    if not run.batch:
+        _mark_bounces(ax, run, found)
     mark_events(ax, run, named=False)
     style_axes(ax, "time [s]", "")
     ax.set_yticks(range(len(found)), [as_label(x.name) for x in found])
-    ax.set_ylim(len(found) - 0.5, -0.5)
+    ax.set_ylim(max(len(found), FEWEST) - 0.5, -0.5)
     ax.grid(False, axis="y")
     if run.duration > 0.0:
         ax.set_xlim(run.times[0], run.times[-1])
     legend(ax, legend_title(run) and f"share of {len(run.outcomes)} runs")
     return ax
+
+
+def _mark_bounces(ax: Any, run: Trajectory, found: list[ContactResult]) -> None:
+    """A tick for each sample at whose step a contact pushes and opens."""
+    rows = [np.flatnonzero((x.state == "open") & (np.nan_to_num(x.normal_force) > 0.0)) for x in found]
+    if any(len(row) for row in rows):
+        times = np.concatenate([run.times[row] for row in rows])
+        heights = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+        color = palette.EVENTS["impact"]
+        ax.plot(times, heights, "|", color=color, markersize=9, label="bounces", linestyle="none")
 
 
 def _listed(run: Trajectory, names: Names) -> list[ContactResult]:

@@ -87,7 +87,7 @@ def read_bodies(source: Any, notes: LoadNotes) -> Parts:
     parts.frames += _sites(source, parts, notes)
     parts.ground = dict(_shapes(source, 0, notes)) | dict(_planes(source, notes))
     if m.body_geomnum[0]:
-        notes.add("shapes of the world are not drawn", f"{int(m.body_geomnum[0])} geoms")
+        notes.add("shapes of the world, for contacts only", f"{int(m.body_geomnum[0])} geoms")
     return parts
 
 

@@ -1,6 +1,6 @@
 // ---- contacts: planes that are touched, shapes that touch, and the forces between them
 
-const [OPEN, STICKS, SLIPS] = [0, 1, 2];
+const [OPEN, STICKS, SLIPS, BOUNCES] = [0, 1, 2, 3];
 const OF_POINT = 8; // place, arrow, force, state
 
 class Contacts {
@@ -8,7 +8,7 @@ class Contacts {
     this.stage = stage;
     this.names = data.touches.names;
     this.values = floatsOf(data.touches.values);
-    this.colors = { [STICKS]: colorOf(data.colors.sticks), [SLIPS]: colorOf(data.colors.slips) };
+    this.colors = { [STICKS]: colorOf(data.colors.sticks), [SLIPS]: colorOf(data.colors.slips), [BOUNCES]: colorOf(data.colors.stop) };
     this.patches = data.patches.map((p) => ({
       body: p.body,
       object: stage.made((s) => p.shapes.forEach((x) => s.shape(x, colorOf(data.bodies[0].color), data.meshes))),
@@ -63,7 +63,7 @@ class Contacts {
     if (!this.names.length) return '';
     const now = this.at(this.stage.nearest);
     const count = (state) => now.filter((p) => p.state === state).length;
-    const parts = [[count(STICKS), 'sticking'], [count(SLIPS), 'slipping']].filter(([n]) => n).map(([n, what]) => `${n} ${what}`);
+    const parts = [[count(STICKS), 'sticking'], [count(SLIPS), 'slipping'], [count(BOUNCES), 'bouncing']].filter(([n]) => n).map(([n, what]) => `${n} ${what}`);
     return parts.length ? `contact points: ${parts.join(', ')}` : 'nothing touches';
   }
 }

@@ -1,0 +1,153 @@
+"""The audit of runs with contacts: what is well in true ones, and what it finds in others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from touching_motions import FRICTION, MASS, G, ball, bouncing_ball, box, sliding_box
+
+import spanloop as sl
+
+FOUND = ("complementarity", "penetration", "cones", "uniqueness", "jams")
+
+
+def changed(run, **arrays):
+    (segment,) = run.segments
+    return run.changed(segments=(replace(segment, **arrays),))
+
+
+@pytest.mark.slow
+def test_a_box_that_slides_is_well_and_friction_has_its_name():
+    audit = sliding_box().audit()
+    assert audit.well
+    assert all(audit[name].verdict == "well" for name in (*FOUND, "energy", "linear momentum", "angular momentum"))
+    assert "Work of friction of 'touch' -3.721 J" in audit["energy"].sentence
+    assert audit["energy"].value < 1e-9
+
+
+def test_a_ball_that_bounces_loses_energy_by_name_and_step_by_step_energy_is_not_judged():
+    run = bouncing_ball()
+    audit = run.audit()
+    assert audit.well
+    assert audit["contact impacts"].verdict == "well"
+    lost = MASS * G * 1.0 * (1.0 - 0.25**2)  # two bounces in a second
+    assert f"'touch' {lost:.2g}" in audit["contact impacts"].sentence
+    assert audit["energy"].verdict == "not judged"
+    assert audit["energy"].value < 0.2
+
+
+def test_an_impact_that_adds_energy_is_a_fault():
+    audit = bouncing_ball(1.2, duration=0.6).audit()
+    assert "contact impacts" in audit.faults
+    assert "One adds" in audit["contact impacts"].sentence
+
+
+@pytest.mark.slow
+def test_forces_that_do_not_explain_the_motion_are_faults():
+    run = sliding_box()
+    forces = run.segments[0].contact_forces.copy().reshape(len(run), 8, 3)
+    forces[..., 1] *= 0.5
+    assert {"energy", "linear momentum"} <= set(
+        changed(run, contact_forces=forces.reshape(len(run), -1)).audit().faults
+    )
+    forces[..., 1] *= 2.1
+    assert "cones" in changed(run, contact_forces=forces.reshape(len(run), -1)).audit().faults
+
+
+@pytest.mark.slow
+def test_bodies_that_sink_in_are_a_fault_and_named():
+    run = sliding_box()
+    q = run.q.copy()
+    q[:, 6] -= 1e-4
+    audit = changed(run, q=q).audit()
+    assert "penetration" in audit.faults
+    assert "0.0001 m, 'touch." in audit["penetration"].sentence
+    assert "penetration" not in changed(run, q=q).audit(penetration=1e-3).faults
+
+
+@pytest.mark.parametrize(("column", "value", "name"), [(0, 1e-6, "complementarity"), (1, 1e-4, "penetration"),
+                                                       (2, 3.0, "jams")])  # fmt: skip
+@pytest.mark.slow
+def test_what_any_step_left_counts(column, value, name):
+    run = sliding_box()
+    checks = run.segments[0].contact_checks.copy()
+    checks[100:, column] = value
+    assert changed(run, contact_checks=checks).audit().faults == (name,)
+    assert changed(run, contact_checks=checks)[:50].audit().well
+
+
+def test_samples_several_steps_apart_do_not_judge_what_happens_between_them():
+    audit = bouncing_ball()[::10].audit()
+    assert not audit.faults
+    assert "give sample= a step" in audit["energy"].sentence
+    assert audit["contact impacts"].verdict == "not judged"
+    assert bouncing_ball()[:400:10].audit()["energy"].verdict == "well"  # it falls
+
+
+@pytest.mark.slow
+def test_a_simulated_box_comes_to_rest_and_all_is_well():
+    model = box()
+    run = sl.simulate(model, [1, 0, 0, 0, 0, 0, 0.1], [0, 0, 0, 2.0, 0, 0], duration=0.8)
+    audit = run.audit()
+    assert audit.well
+    assert audit["energy"].value < 1e-10
+    assert run.contacts["touch"].state[-1] == "sticks"
+    assert not run.contacts["touch"].unique.any()
+    assert run.contacts.unique_motion.all()
+    assert abs(run.a[1:600, 3] + FRICTION * G).max() < 1e-9
+
+
+@pytest.mark.slow
+def test_runs_of_a_batch_with_friction_of_their_own():
+    friction = [0.1, 0.3]
+    settings = sl.contacts.Settings(friction={"touch": friction})
+    runs = sl.simulate(box(), [1, 0, 0, 0, 0, 0, 0.1], [0, 0, 0, 2.0, 0, 0], duration=0.1, contacts=settings)
+    assert runs.audit().well
+    for k, mu in enumerate(friction):
+        assert runs[k].model.contacts[0].friction == mu
+        assert runs[k].audit().well
+        alone = sl.simulate(runs[k].model, [1, 0, 0, 0, 0, 0, 0.1], [0, 0, 0, 2.0, 0, 0], duration=0.1)
+        assert np.array_equal(alone.q, runs[k].q)
+        np.testing.assert_allclose(runs.contacts["touch"].force[k, 1:, 0], -mu * MASS * G, rtol=0, atol=1e-9)
+        assert set(runs.contacts["touch"].state[k, 1:]) == {"slips"}
+
+
+@pytest.mark.slow
+def test_a_run_that_goes_on_keeps_its_contacts():
+    first = sl.simulate(ball(restitution=0.5), [1, 0, 0, 0, 0, 0, 0.3], duration=0.25)
+    run = first.continued(duration=0.25)
+    ahead = sl.simulate(first.model, [1, 0, 0, 0, 0, 0, 0.3], duration=0.5)
+    np.testing.assert_allclose(run.q[-1], ahead.q[-1], rtol=0, atol=1e-12)
+    assert run.settings["contacts"] == "steps"
+    force = run.contacts["touch"].force[:, 2]
+    assert len(force) == len(run)
+    np.testing.assert_allclose(force[252:], ahead.contacts["touch"].force[251:, 2], rtol=0, atol=1e-7)
+    falls = sl.simulate(ball(), [1, 0, 0, 0, 0, 0, 0.3], duration=0.1, contacts="ignore").continued(duration=0.4)
+    assert falls.q[-1, 6] < -0.5
+
+
+@pytest.mark.slow
+def test_a_checkpoint_goes_on_with_the_same_bits(tmp_path):
+    def call(path, stop):
+        calls = []
+
+        def law(t, q, v):
+            calls.append(t)
+            if stop and len(calls) == 120:
+                raise KeyboardInterrupt
+            return np.zeros(6)
+
+        law = sl.control.callback(law, key="still")
+        integrator = sl.Integrator(checkpoint=path)
+        return sl.simulate(box(), [1, 0, 0, 0, 0, 0, 0.11], [0, 0, 0, 2, 0, 0], duration=0.2, controller=law,
+                           integrator=integrator)  # fmt: skip
+
+    whole, path = call(tmp_path / "whole.npz", False), tmp_path / "run.npz"
+    assert call(path, True).outcome.reason == "interrupted"
+    again = call(path, False)
+    assert again.settings["resumed"]
+    assert np.array_equal(whole.q, again.q)
+    one, other = (run.segments[0].contact_forces for run in (whole, again))
+    assert np.array_equal(one, other, equal_nan=True)
