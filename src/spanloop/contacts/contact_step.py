@@ -121,7 +121,7 @@ class ContactStep:
             lambda q, v, free, x: (q, v, free, none, x, none, still),
         )  # fmt: skip
         contact = [
-            *d.factor(q, v, before, PREFIX + "v"),
+            *d.factor(q, v, PREFIX + "v"),
             call("calm", (), (PREFIX + "strike",), lambda: ([-1.0],)),
             For("i", 0, self.n, (self._approach(),)),
             *d.matrix(),
@@ -138,7 +138,7 @@ class ContactStep:
             *self._displace(q, before, landed, after),
             d.gaps(landed, PREFIX + "here"),
             self._keep_gaps(gap),
-            When((*self._take_back(), *self._retreat(landed, gap)), PREFIX + "deep"),
+            When((*self._take_back(), *self._retreat(landed, after, gap)), PREFIX + "deep"),
             self._count(gap, left),
             *d.gather(force),
             d.to_torques(q, torques),
@@ -153,7 +153,7 @@ class ContactStep:
         lost = self.stage.array(PREFIX + "lost", self.n)
         none = self.stage.call("no_impact", (), (p, lost), lambda: ([0.0] * (self.n * self.block), [0.0] * self.n))
         contact = [
-            *d.factor(q, v, v, PREFIX + "v"),
+            *d.factor(q, v, PREFIX + "v"),
             For("i", 0, self.n, (self._strike(),)),
             *d.matrix(),
             *self._solve(p),
@@ -415,13 +415,15 @@ class ContactStep:
         spread = call("along_normals", (push,), (PREFIX + "share",), along_normals)
         return [start, busy, Repeat((fresh, sweep, judged), turn, SWEEPS), spread, *d.gather(PREFIX + "share")]
 
-    def _retreat(self, landed: str, gap: str) -> list[Item]:
-        """q⁺ after what is taken back, and its gaps."""
+    def _retreat(self, landed: str, after: str, gap: str) -> list[Item]:
+        """q⁺ after what is taken back, and its gaps; v⁺ keeps its direction in the world."""
 
-        def page(q, dq, deep):
-            return ([where(deep[0] > 0.0, a, b) for a, b in zip(self.moved(q, dq), q, strict=True)],)
+        def page(q, v, dq, deep):
+            to = self.moved(q, dq)
+            pairs = (to, q), (self.turned(q, v, to), v)
+            return tuple([where(deep[0] > 0.0, a, b) for a, b in zip(*pair, strict=True)] for pair in pairs)
 
-        move = self.stage.call("retreat", (landed, *named("dv", "deep")), (landed,), page)
+        move = self.stage.call("retreat", (landed, after, *named("dv", "deep")), (landed, after), page)
         d = self.delassus
         return [d.to_joints(PREFIX + "dv"), move, d.gaps(landed, PREFIX + "here"), self._keep_gaps(gap)]
 
