@@ -108,6 +108,16 @@ def test_the_ground_is_the_floor_and_is_checkered():
     assert window(seen, above).low[2] == 0.0  # in the picture, though nothing is there yet
 
 
+def test_a_plane_hides_nothing_from_behind():
+    run = sliding(0.4)
+    patch = scene(run.model, run.q[0]).patches[0]
+    assert patch.faces(np.array((0.0, 0.0, 1.0)), np.eye(4))
+    assert not patch.faces(np.array((0.0, 0.0, -1.0)), np.eye(4))
+    above, below = (next(frames(run, np.array([0.0]), (160, 90), (0.0, x))) for x in (1.0, -1.0))
+    blue = [((x[..., 2].astype(int) - x[..., 0]) > 60).mean() for x in (above, below)]
+    assert min(blue) > 0.05  # the box
+
+
 def test_a_wall_ends_at_the_floor():
     model = sliding().model.with_contact(
         "wall",

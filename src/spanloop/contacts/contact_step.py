@@ -22,8 +22,12 @@ robot would stand too low by a share of the order of the step times the damper's
 
 Arrays of the state, beside those of delassus.py and solver.py: f (n · block), gap (n), force (n · block) and tau (nv),
 which are expected in the next step, tau as at neutral coordinates; left (3): the largest residual
-[m/s], the largest penetration at the end of a step [m], the number of steps with a jam. k (n · 7) are coefficients,
-in the order of COEFFICIENTS. A step without any point that is on changes nothing, to the bit.
+[m/s], the largest penetration at the end of a step [m], the number of steps with a jam; why (2): residual of the last
+solve, and the number of the last point that jammed, plus 1, or 0: they stay where a step fails. k (n · 7) are
+coefficients, in the order of COEFFICIENTS. A step without any point that is on changes nothing, to the bit.
+
+A point jams (Painlevé) that was closed before the step and slips, and whose friction presses it into the surface: no
+force answers, or several do, and the solve finds an impulse that does not fall with the step.
 
 Where impacts are located (simulation/events), a point that is armed, having been apart, is not on in a step: the step
 ends where it closes. There `impact` solves the same problem for the velocities alone, u⁻ being the velocity itself:
@@ -38,6 +42,7 @@ from typing import Any
 
 import numpy as np
 
+from spanloop.algorithms.contact.friction_cone import jam
 from spanloop.algorithms.contact.points import ContactPoints
 from spanloop.compiler.lower import Block, For, Repeat, Stage, When
 from spanloop.compiler.lower.schedule import Item, Place, following
@@ -55,6 +60,8 @@ NEAR = 1e-8  # m: points that are no further apart take part in an impact
 PUSHED = 1e-14  # m: where taking back ends
 SWEEPS = 200  # of taking back, at most
 UNSOLVED = 1e-9  # m/s: a step whose contacts are not solved to this fails
+SLOW = 1e-9  # m/s: a point that is slower does not slip
+WHY = PREFIX + "why"  # array of the state that stays where a step fails
 
 
 def coefficients(points: ContactPoints) -> np.ndarray:
@@ -89,13 +96,14 @@ class ContactStep:
         between: Callable,
         armed: Place | None = None,
         bodies: Sequence[tuple[int, ...]] = (),
+        ends_at_jams: bool = False,
     ):
         """armed: numbers (n) of points that are apart and watched, where impacts are located.
 
         bodies: for each point those that come and go and that it needs, places in the array `present`.
         """
         self.stage, self.moved, self.turned, self.between = stage, moved, turned, between
-        self.armed, self.bodies = armed, bodies
+        self.armed, self.bodies, self.ends_at_jams = armed, bodies, ends_at_jams
         self.delassus = DelassusCalls(stage, mechanics)
         self.n, self.block = mechanics.n, mechanics.block
         size = self.n * self.block
@@ -131,6 +139,7 @@ class ContactStep:
             For("i", 0, self.n, (self._compare(f, force),)),
             *d.gather(PREFIX + "change"),
             d.to_joints(PREFIX + "dv"),
+            For("i", 0, self.n, (self._jam(f),)),
             self._change_velocity(v, after, left),
             For("i", 0, self.n, (self._share(f),)),
             *d.gather(PREFIX + "share"),
@@ -144,7 +153,8 @@ class ContactStep:
             d.to_torques(q, torques),
             self._fix(q, torques),
         ]
-        solved = [d.touch(q, free), self._close(CLOSED), stay, When(tuple(contact), PREFIX + "touching")]
+        fresh = call("no_jam", (), (WHY, self.stage.array(PREFIX + "number", 1)), lambda: ([0.0, 0.0], [0.0]))
+        solved = [d.touch(q, free), self._close(CLOSED), stay, fresh, When(tuple(contact), PREFIX + "touching")]
         return [*solved, *tunnel_calls(d, "q", before, after)]
 
     def impact(self, q: str, v: str, event: str) -> list[Item]:
@@ -223,12 +233,12 @@ class ContactStep:
     def _rebound(self, v: str) -> Item:
         """v after an impact; one that is not solved leaves no number."""
 
-        def page(v, closed, dv, touching, residual):
+        def page(v, closed, dv, touching, residual, why):
             out = [where(touching[0] > 0.0, a + b, c) for a, b, c in zip(closed, dv, v, strict=True)]
             solved = (residual[0] < UNSOLVED) | ~(touching[0] > 0.0)
-            return ([where(solved, out[0], math.nan), *out[1:]],)
+            return [where(solved, out[0], math.nan), *out[1:]], [where(solved, why[0], residual[0]), why[1]]
 
-        return self.stage.call("rebound", (v, *named("v", "dv", "touching", "residual")), (v,), page)
+        return self.stage.call("rebound", (v, *named("v", "dv", "touching", "residual"), WHY), (v, WHY), page)
 
     def _approach(self) -> Item:
         """b of a point: its velocity without impulses, with restitution or the force of a spring."""
@@ -300,18 +310,37 @@ class ContactStep:
         own, then = (Block(name, self.block, (("i", self.block),)) for name in (f, force))
         return self.stage.call("compare", (own, start, d.of_point("force"), "h"), (d.of_point("change"), then), page)
 
+    def _jam(self, f: str) -> Item:
+        """The number of a point that jams, plus 1, in `why`."""
+        d = self.delassus
+
+        def page(W, b, f, k, start, on, number, why):
+            size = sqrt(b[1] * b[1] + b[2] * b[2])
+            slips = size > SLOW
+            slip = [x / where(slips, size, 1.0) for x in b[1:3]]
+            rests = (on[0] > 0.5) & (start[0] <= DEEP) & (f[0] > 0.0)
+            return ([why[0], where(rests & slips & jam(W, k[0], slip), number[0] + 1.0, why[1])], [number[0] + 1.0])
+
+        number = self.stage.array(PREFIX + "number", 1)
+        start, impulse = Block(PREFIX + "gap", 1, (("i", 1),)), Block(f, self.block, (("i", self.block),))
+        reads = (d.of_pair("i", "i"), d.of_point("b"), impulse, d.of_point("k"), start, d.of_point("on"), number)
+        return self.stage.call("jam", (*reads, WHY), (WHY, number), page)
+
     def _change_velocity(self, v: str, after: str, left: str) -> Item:
         """v⁺; a step that is not solved fails."""
 
-        def page(free, closed, dv, touching, residual, left):
-            solved = residual[0] < UNSOLVED
-            v = [where(touching[0] > 0.0, a + b, c) for a, b, c in zip(closed, dv, free, strict=True)]
-            v[0] = where(solved, v[0], where(touching[0] > 0.0, math.nan, v[0]))
-            worst = where(touching[0] > 0.0, residual[0], 0.0)
-            return v, [where(left[0] < worst, worst, left[0]), *left[1:]]
+        def page(free, closed, dv, touching, residual, left, why):
+            touches, jams = touching[0] > 0.0, why[1] > 0.5
+            worst = where(touches, residual[0], 0.0)
+            fails = ~(worst < UNSOLVED)
+            fails = fails | (jams & touches) if self.ends_at_jams else fails
+            v = [where(touches, a + b, c) for a, b, c in zip(closed, dv, free, strict=True)]
+            v[0] = where(fails, math.nan, v[0])
+            counted = where(jams & touches, left[2] + 1.0, left[2])
+            return v, [where(left[0] < worst, worst, left[0]), left[1], counted], [worst, why[1]]
 
-        reads = (v, *named("v", "dv", "touching", "residual"), left)
-        return self.stage.call("change", reads, (after, left), page)
+        reads = (v, *named("v", "dv", "touching", "residual"), left, WHY)
+        return self.stage.call("change", reads, (after, left, WHY), page)
 
     def _share(self, f: str) -> Item:
         """w f h of a point, of the impulse beyond the expected one; a point that stays closed comes down to gap 0."""
@@ -413,7 +442,7 @@ class ContactStep:
             return ([y for p in x for y in (p, *([0.0] * (self.block - 1)))],)
 
         spread = call("along_normals", (push,), (PREFIX + "share",), along_normals)
-        return [start, busy, Repeat((fresh, sweep, judged), turn, SWEEPS), spread, *d.gather(PREFIX + "share")]
+        return [start, busy, Repeat((fresh, sweep, judged), turn, SWEEPS, usual=4), spread, *d.gather(PREFIX + "share")]
 
     def _retreat(self, landed: str, after: str, gap: str) -> list[Item]:
         """q⁺ after what is taken back, and its gaps; v⁺ keeps its direction in the world."""

@@ -60,6 +60,7 @@ FACTORS = (1.0, 0.1, 10.0)  # of ρ, round after round
 FIRST_SWEEPS, MOST_SWEEPS = 4.0, 512.0
 SHORTEST = 0.125  # part of a step
 TURNS = 4 * (STEPS + GROWTH * ROUNDS) * ROUNDS  # bound of the loop; rounds end it
+USUAL = 3  # turns of a solve that begins with the impulses of the last step
 PREFIX = "solve."
 FINITE = 1e30  # of the merit
 COUNTS = ("steps", "swept")  # of Newton's method and of sweeps, in one solve
@@ -98,7 +99,7 @@ class _Solver:
             When(tuple(self._sweeps()), PREFIX + "sweep"),
             For("i", 0, n, (self._next_trial(),)),
         ]
-        return [*self._prepare(), Repeat(tuple(turn), PREFIX + "left", TURNS)]
+        return [*self._prepare(), Repeat(tuple(turn), PREFIX + "left", TURNS, usual=USUAL)]
 
     # ---- places
 
@@ -381,7 +382,7 @@ class _Solver:
         sweep = For("i", 0, self.n, (When((*self._velocity("f"), step), self._of("on", "i")),))
         count = self._call("swept", ("sweeping",), ("sweeping",), lambda x: ([x[0] - 1.0],))
         begin = self._call("sweeps", ("sweep", "sweeps", "swept"), ("sweeping", "sweeps", "swept"), start)
-        return [begin, Repeat((sweep, count), PREFIX + "sweeping", int(MOST_SWEEPS))]
+        return [begin, Repeat((sweep, count), PREFIX + "sweeping", int(MOST_SWEEPS), usual=1)]
 
     def _next_trial(self) -> Item:
         """f + α d; f itself after sweeps, which is accepted as it is."""

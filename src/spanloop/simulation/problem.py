@@ -151,7 +151,10 @@ class Problem:
             h = step if isinstance(step, (int, float)) and step > 0.0 else STEP
             system = replace(system, stops=stops_at_limits(model, h))
         if touching:
-            system, fixed = replace(system, contacts=touching.points), fixed | touching.constants()
+            system, fixed = (
+                replace(system, contacts=touching.points, ends_at_jams=touching.settings.on_jam == "end"),
+                fixed | touching.constants(),
+            )
         rows = _joined([fixed[n] for n in system.constants], batch)
         rows_q, rows_v, note = initial_state.closed(robot._with_active_loops(active), system, rows_q, rows_v, rows)
         if switching:
