@@ -48,7 +48,7 @@ from spanloop.compiler.lower import Block, For, Repeat, Stage, When
 from spanloop.compiler.lower.schedule import Item, Place, following
 from spanloop.contacts.delassus import PREFIX, DelassusCalls, named
 from spanloop.contacts.mechanics import ContactMechanics
-from spanloop.contacts.solver import solver_calls
+from spanloop.contacts.solver import FAILED, solver_calls
 from spanloop.contacts.tunnelling import tunnel_calls
 from spanloop.math.scalar import absolute, sqrt, where
 from spanloop.math.vector3 import total
@@ -59,7 +59,7 @@ CLOSED = 1e-9  # m: a point with a smaller gap is closed: bodies that fall toget
 NEAR = 1e-8  # m: points that are no further apart take part in an impact
 PUSHED = 1e-14  # m: where taking back ends
 SWEEPS = 200  # of taking back, at most
-UNSOLVED = 1e-9  # m/s: a step whose contacts are not solved to this fails
+UNSOLVED = 1e-9  # m/s: a step whose contacts are solved neither to this nor to rounding fails
 SLOW = 1e-9  # m/s: a point that is slower does not slip
 WHY = PREFIX + "why"  # array of the state that stays where a step fails
 
@@ -233,12 +233,12 @@ class ContactStep:
     def _rebound(self, v: str) -> Item:
         """v after an impact; one that is not solved leaves no number."""
 
-        def page(v, closed, dv, touching, residual, why):
+        def page(v, closed, dv, touching, residual, failed, why):
             out = [where(touching[0] > 0.0, a + b, c) for a, b, c in zip(closed, dv, v, strict=True)]
-            solved = (residual[0] < UNSOLVED) | ~(touching[0] > 0.0)
+            solved = (residual[0] < UNSOLVED) | ~(failed[0] > 0.0) | ~(touching[0] > 0.0)
             return [where(solved, out[0], math.nan), *out[1:]], [where(solved, why[0], residual[0]), why[1]]
 
-        return self.stage.call("rebound", (v, *named("v", "dv", "touching", "residual"), WHY), (v, WHY), page)
+        return self.stage.call("rebound", (v, *named("v", "dv", "touching", "residual"), FAILED, WHY), (v, WHY), page)
 
     def _approach(self) -> Item:
         """b of a point: its velocity without impulses, with restitution or the force of a spring."""
@@ -329,17 +329,17 @@ class ContactStep:
     def _change_velocity(self, v: str, after: str, left: str) -> Item:
         """v⁺; a step that is not solved fails."""
 
-        def page(free, closed, dv, touching, residual, left, why):
+        def page(free, closed, dv, touching, residual, failed, left, why):
             touches, jams = touching[0] > 0.0, why[1] > 0.5
             worst = where(touches, residual[0], 0.0)
-            fails = ~(worst < UNSOLVED)
+            fails = ~(worst < UNSOLVED) & (failed[0] > 0.0)
             fails = fails | (jams & touches) if self.ends_at_jams else fails
             v = [where(touches, a + b, c) for a, b, c in zip(closed, dv, free, strict=True)]
             v[0] = where(fails, math.nan, v[0])
             counted = where(jams & touches, left[2] + 1.0, left[2])
             return v, [where(left[0] < worst, worst, left[0]), left[1], counted], [worst, why[1]]
 
-        reads = (v, *named("v", "dv", "touching", "residual"), left, WHY)
+        reads = (v, *named("v", "dv", "touching", "residual"), FAILED, left, WHY)
         return self.stage.call("change", reads, (after, left, WHY), page)
 
     def _share(self, f: str) -> Item:
