@@ -30,5 +30,26 @@ def test_the_tip_is_pressed_by_mg_over_1_6_less_1_2_mu(friction):
 
 @pytest.mark.parametrize("friction", [4 / 3 + 1e-9, 1.5])
 def test_from_four_thirds_on_the_rod_jams(friction):
-    found = sliding(friction)
-    assert found.jam
+    """One state is refused by name; in a batch it is marked, and others have their answers."""
+    with pytest.raises(sl.errors.StateError, match="'tip' jams") as error:
+        sliding(friction)
+    assert error.value.reason is sl.errors.Reason.JAM
+    robot = sl.Dynamics(known.painleve_rod(friction, HALF))
+    q, v = [0.0, HALF * np.sin(STEEP), STEEP], [[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]]
+    with pytest.warns(sl.errors.StateWarning, match="1 of 2 states has no answer"):
+        found = robot.contact_solution(q, v)
+    assert found.jams.tolist() == [[True], [False]]
+    assert np.isnan(found.force[0]).all()
+    assert found.force[1, 0, 2] == pytest.approx(9.81 / (1.6 + 1.2 * friction), rel=1e-9)
+
+
+def test_a_run_goes_on_with_an_impulse_or_ends_at_a_jam():
+    """Whatever the step, the impulse stops the slip: W = [[1.6, 1.2], [1.2, 3.4]] /kg, so that it is 0.3 N s."""
+    model, q, v = known.painleve_rod(1.5, HALF), [0.0, HALF * np.sin(STEEP), STEEP], [1.0, 0.0, 0.0]
+    for step in (1e-3, 1e-5):
+        run = sl.simulate(model, q, v, duration=step, step=step)
+        assert run.contacts["tip"].force[1, 2] * step == pytest.approx(0.3, abs=9.81 * step)
+        assert "jams" in str(run.audit())
+    ended = sl.simulate(model, q, v, duration=1e-3, contacts=sl.contacts.Settings(on_jam="end"))
+    assert ended.outcome.reason == "jam"
+    assert "contact 'tip' jams at t = 0 s" in str(ended.outcome)

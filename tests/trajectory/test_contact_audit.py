@@ -151,3 +151,25 @@ def test_a_checkpoint_goes_on_with_the_same_bits(tmp_path):
     assert np.array_equal(whole.q, again.q)
     one, other = (run.segments[0].contact_forces for run in (whole, again))
     assert np.array_equal(one, other, equal_nan=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("impacts", ["steps", "events"])
+def test_a_ball_with_restitution_that_rolls_does_not_hop(impacts):
+    """The velocity before a step is that in the world, not in axes that have turned with the ball."""
+    model = ball(friction=0.3, restitution=0.5)
+    run = sl.simulate(model, [1, 0, 0, 0, 0, 0, 0.1], [0, 0, 0, 1.0, 0, 0], duration=0.2, contacts=impacts)
+    assert abs(run.contacts["touch"].gap).max() < 1e-15
+    assert run.contacts["touch"].state[-1] == "sticks"
+    assert not len(run.events)
+    assert run.audit().well
+
+
+@pytest.mark.slow
+def test_a_box_that_falls_on_a_corner_keeps_its_momentum_in_every_step():
+    half = 0.02
+    run = sl.simulate(box(), [np.cos(half), np.sin(half), 0, 0, 0, 0, 0.3], [0, 0, 0, 1.0, 0, 0], duration=0.25)
+    pushed = run.contacts["touch"].force[1:] + [0.0, 0.0, -MASS * G]
+    change = np.diff(run.momentum[:, 3:], axis=0) - run.step * pushed
+    assert np.abs(change).max() < 1e-6  # RK4 turns the axes of the body
+    assert not run.audit().faults

@@ -108,6 +108,16 @@ def test_the_ground_is_the_floor_and_is_checkered():
     assert window(seen, above).low[2] == 0.0  # in the picture, though nothing is there yet
 
 
+def test_a_plane_hides_nothing_from_behind():
+    run = sliding(0.4)
+    patch = scene(run.model, run.q[0]).patches[0]
+    assert patch.faces(np.array((0.0, 0.0, 1.0)), np.eye(4))
+    assert not patch.faces(np.array((0.0, 0.0, -1.0)), np.eye(4))
+    above, below = (next(frames(run, np.array([0.0]), (160, 90), (0.0, x))) for x in (1.0, -1.0))
+    blue = [((x[..., 2].astype(int) - x[..., 0]) > 60).mean() for x in (above, below)]
+    assert min(blue) > 0.05  # the box
+
+
 def test_a_wall_ends_at_the_floor():
     model = sliding().model.with_contact(
         "wall",
@@ -239,10 +249,16 @@ def test_a_run_that_ignored_its_contacts_has_no_arrows():
     assert page_data(ignored, "")["touches"]["names"] == []
 
 
+@pytest.mark.slow
 def test_an_event_of_a_contact_is_where_it_touches():
-    foot = sl.contacts.Point(position=(0.0, 0.0, -0.1))
-    seen = scene(body().build().with_contact("foot", ("box", foot), "ground"))
-    assert [(c.name, c.body, c.placement.position) for c in seen.contacts] == [("foot", 1, (0.0, 0.0, -0.1))]
+    ball = body().build().with_contact("bounce", ("box", sl.contacts.Sphere(0.1)), "ground", restitution=0.5)
+    run = sl.simulate(ball, [1, 0, 0, 0, 0, 0, 0.2], duration=0.2, contacts="events")
+    (event,) = moving_scene(run).events
+    assert (event.kind, event.name, event.body) == ("impact", "bounce", 1)
+    np.testing.assert_allclose(event.placement.position, (0.0, 0.0, -0.1), atol=1e-6)
+    data = page_data(run, "")
+    assert [e["body"] for e in data["events"]] == [1]
+    assert len(data["segments"]) == 2
 
 
 # ---- pages, videos, animations, the viewer

@@ -19,8 +19,12 @@ robot would stand too low by a share of the order of the step times the damper's
 
 Arrays of the state, beside those of delassus.py and solver.py: f (n · block), gap (n), force (n · block) and tau (nv),
 which are expected in the next step, tau as at neutral coordinates; left (3): the largest residual
-[m/s], the largest penetration at the end of a step [m], the number of steps with a jam. k (n · 7) are coefficients,
-in the order of COEFFICIENTS. A step without any point that is on changes nothing, to the bit.
+[m/s], the largest penetration at the end of a step [m], the number of steps with a jam; why (2): residual of the last
+solve, and the number of the last point that jammed, plus 1, or 0: they stay where a step fails. k (n · 7) are
+coefficients, in the order of COEFFICIENTS. A step without any point that is on changes nothing, to the bit.
+
+A point jams (Painlevé) that was closed before the step and slips, and whose friction presses it into the surface: no
+force answers, or several do, and the solve finds an impulse that does not fall with the step.
 
 Where impacts are located (simulation/events), a point that is armed, having been apart, is not on in a step: the step
 ends where it closes. There `impact` solves the same problem for the velocities alone, u⁻ being the velocity itself:
@@ -35,14 +39,15 @@ from typing import Any
 
 import numpy as np
 
+from spanloop.algorithms.contact.friction_cone import jam
 from spanloop.algorithms.contact.points import ContactPoints
 from spanloop.compiler.lower import Block, For, Repeat, Stage, When
 from spanloop.compiler.lower.schedule import Item, Place, following
 from spanloop.contacts.delassus import PREFIX, DelassusCalls, named
 from spanloop.contacts.mechanics import ContactMechanics
-from spanloop.contacts.solver import solver_calls
+from spanloop.contacts.solver import FAILED, solver_calls
 from spanloop.contacts.tunnelling import tunnel_calls
-from spanloop.math.scalar import absolute, where
+from spanloop.math.scalar import absolute, sqrt, where
 from spanloop.math.vector3 import total
 
 COEFFICIENTS = ("friction", "torsion", "rolling", "restitution", "resting", "stiffness", "damping")  # of a point
@@ -50,7 +55,9 @@ DEEP = 1e-10  # m: a penetration that is taken back
 NEAR = 1e-8  # m: points that are no further apart take part in an impact
 PUSHED = 1e-14  # m: where taking back ends
 SWEEPS = 200  # of taking back, at most
-UNSOLVED = 1e-9  # m/s: a step whose contacts are not solved to this fails
+UNSOLVED = 1e-9  # m/s: a step whose contacts are solved neither to this nor to rounding fails
+SLOW = 1e-9  # m/s: a point that is slower does not slip
+WHY = PREFIX + "why"  # array of the state that stays where a step fails
 
 
 def coefficients(points: ContactPoints) -> np.ndarray:
@@ -85,13 +92,14 @@ class ContactStep:
         between: Callable,
         armed: Place | None = None,
         bodies: Sequence[tuple[int, ...]] = (),
+        ends_at_jams: bool = False,
     ):
         """armed: numbers (n) of points that are apart and watched, where impacts are located.
 
         bodies: for each point those that come and go and that it needs, places in the array `present`.
         """
         self.stage, self.moved, self.turned, self.between = stage, moved, turned, between
-        self.armed, self.bodies = armed, bodies
+        self.armed, self.bodies, self.ends_at_jams = armed, bodies, ends_at_jams
         self.delassus = DelassusCalls(stage, mechanics)
         self.n, self.block = mechanics.n, mechanics.block
         size = self.n * self.block
@@ -117,7 +125,8 @@ class ContactStep:
             lambda q, v, free, x: (q, v, free, none, x, none, still),
         )  # fmt: skip
         contact = [
-            *d.factor(q, v, before, PREFIX + "v"),
+            self._carry(before, q),
+            *d.factor(q, v, PREFIX + "carried", PREFIX + "v"),
             For("i", 0, self.n, (self._approach(),)),
             *d.matrix(),
             For("i", 0, self.n, (For("j", 0, self.n, (self._without_expected(),)),)),
@@ -126,6 +135,7 @@ class ContactStep:
             For("i", 0, self.n, (self._compare(f, force),)),
             *d.gather(PREFIX + "change"),
             d.to_joints(PREFIX + "dv"),
+            For("i", 0, self.n, (self._jam(f),)),
             self._change_velocity(v, after, left),
             For("i", 0, self.n, (self._share(free, f),)),
             *d.gather(PREFIX + "share"),
@@ -133,13 +143,14 @@ class ContactStep:
             *self._displace(q, before, landed, after),
             d.gaps(landed, PREFIX + "here"),
             self._keep_gaps(gap),
-            When((*self._take_back(), *self._retreat(landed, gap)), PREFIX + "deep"),
+            When((*self._take_back(), *self._retreat(landed, after, gap)), PREFIX + "deep"),
             self._count(gap, left),
             *d.gather(force),
             d.to_torques(q, torques),
             self._fix(q, torques),
         ]
-        solved = [d.touch(q, free), self._close(0.0), stay, When(tuple(contact), PREFIX + "touching")]
+        fresh = call("no_jam", (), (WHY, self.stage.array(PREFIX + "number", 1)), lambda: ([0.0, 0.0], [0.0]))
+        solved = [d.touch(q, free), self._close(0.0), stay, fresh, When(tuple(contact), PREFIX + "touching")]
         return [*solved, *tunnel_calls(d, "q", before, after)]
 
     def impact(self, q: str, v: str, event: str) -> list[Item]:
@@ -187,6 +198,11 @@ class ContactStep:
 
         return self.stage.call("strike_at" if event else "closed", reads, named("on", "touching"), page)
 
+    def _carry(self, before: str, q: str) -> Item:
+        """The velocity before the step as it is at q: of free bodies, whose axes have turned, the same in the world."""
+        carried = self.stage.array(PREFIX + "carried", self.stage.sizes[before])
+        return self.stage.call("carry", ("q", before, q), (carried,), lambda start, v, q: (self.turned(start, v, q),))
+
     def _strike(self) -> Item:
         """b of a point in an impact: its velocity, and the share of it that is reversed."""
         d = self.delassus
@@ -218,12 +234,12 @@ class ContactStep:
     def _rebound(self, v: str) -> Item:
         """v after an impact; one that is not solved leaves no number."""
 
-        def page(v, closed, dv, touching, residual):
+        def page(v, closed, dv, touching, residual, failed, why):
             out = [where(touching[0] > 0.0, a + b, c) for a, b, c in zip(closed, dv, v, strict=True)]
-            solved = (residual[0] < UNSOLVED) | ~(touching[0] > 0.0)
-            return ([where(solved, out[0], math.nan), *out[1:]],)
+            solved = (residual[0] < UNSOLVED) | ~(failed[0] > 0.0) | ~(touching[0] > 0.0)
+            return [where(solved, out[0], math.nan), *out[1:]], [where(solved, why[0], residual[0]), why[1]]
 
-        return self.stage.call("rebound", (v, *named("v", "dv", "touching", "residual")), (v,), page)
+        return self.stage.call("rebound", (v, *named("v", "dv", "touching", "residual"), FAILED, WHY), (v, WHY), page)
 
     def _approach(self) -> Item:
         """b of a point: its velocity without impulses, with restitution or the force of a spring."""
@@ -242,7 +258,7 @@ class ContactStep:
             return [u[0] + spring, *u[1:]], [u[0]], [where(is_soft, r, 0.0)], [0.0, 0.0], list(k[:3]), [0.0]
 
         start = Block(PREFIX + "gap", 1, (("i", 1),))
-        reads = [d.of_point("rows"), d.of_point("moving"), d.of_point("k"), start, "h"]
+        reads: list[Place] = [d.of_point("rows"), d.of_point("moving"), d.of_point("k"), start, "h"]
         reads += [d.of_link("V", w) for w in ways] + [d.of_link("V.before", w) for w in ways]
         writes = [d.of_point(n) for n in ("b", "approach", "soft", "toward", "coefficients", "yielding")]
         return self.stage.call("approach", reads, writes, page)
@@ -287,18 +303,37 @@ class ContactStep:
         own, then = (Block(name, self.block, (("i", self.block),)) for name in (f, force))
         return self.stage.call("compare", (own, start, d.of_point("force"), "h"), (d.of_point("change"), then), page)
 
+    def _jam(self, f: str) -> Item:
+        """The number of a point that jams, plus 1, in `why`."""
+        d = self.delassus
+
+        def page(W, b, f, k, start, on, number, why):
+            size = sqrt(b[1] * b[1] + b[2] * b[2])
+            slips = size > SLOW
+            slip = [x / where(slips, size, 1.0) for x in b[1:3]]
+            rests = (on[0] > 0.5) & (start[0] <= DEEP) & (f[0] > 0.0)
+            return ([why[0], where(rests & slips & jam(W, k[0], slip), number[0] + 1.0, why[1])], [number[0] + 1.0])
+
+        number = self.stage.array(PREFIX + "number", 1)
+        start, impulse = Block(PREFIX + "gap", 1, (("i", 1),)), Block(f, self.block, (("i", self.block),))
+        reads = (d.of_pair("i", "i"), d.of_point("b"), impulse, d.of_point("k"), start, d.of_point("on"), number)
+        return self.stage.call("jam", (*reads, WHY), (WHY, number), page)
+
     def _change_velocity(self, v: str, after: str, left: str) -> Item:
         """v⁺; a step that is not solved fails."""
 
-        def page(free, closed, dv, touching, residual, left):
-            solved = residual[0] < UNSOLVED
-            v = [where(touching[0] > 0.0, a + b, c) for a, b, c in zip(closed, dv, free, strict=True)]
-            v[0] = where(solved, v[0], where(touching[0] > 0.0, math.nan, v[0]))
-            worst = where(touching[0] > 0.0, residual[0], 0.0)
-            return v, [where(left[0] < worst, worst, left[0]), *left[1:]]
+        def page(free, closed, dv, touching, residual, failed, left, why):
+            touches, jams = touching[0] > 0.0, why[1] > 0.5
+            worst = where(touches, residual[0], 0.0)
+            fails = ~(worst < UNSOLVED) & (failed[0] > 0.0)
+            fails = fails | (jams & touches) if self.ends_at_jams else fails
+            v = [where(touches, a + b, c) for a, b, c in zip(closed, dv, free, strict=True)]
+            v[0] = where(fails, math.nan, v[0])
+            counted = where(jams & touches, left[2] + 1.0, left[2])
+            return v, [where(left[0] < worst, worst, left[0]), left[1], counted], [worst, why[1]]
 
-        reads = (v, *named("v", "dv", "touching", "residual"), left)
-        return self.stage.call("change", reads, (after, left), page)
+        reads = (v, *named("v", "dv", "touching", "residual"), FAILED, left, WHY)
+        return self.stage.call("change", reads, (after, left, WHY), page)
 
     def _share(self, gap: str, f: str) -> Item:
         """w f h of a point, of the impulse beyond the expected one; a point that stays closed comes down to gap 0."""
@@ -316,7 +351,7 @@ class ContactStep:
         d, places = self.delassus, ((PREFIX + "gap", 1), (gap, 1), (f, self.block))
         start, here, pushes = (Block(name, 1, (("i", size),)) for name, size in places)
         others = tuple(d.of_point(n) for n in ("change", "force", "yielding", "k"))
-        reads = (start, here, d.of_point("approach"), pushes, *others, "h")
+        reads: tuple[Place, ...] = (start, here, d.of_point("approach"), pushes, *others, "h")
         return self.stage.call("share", reads, (d.of_point("share"),), page)
 
     def _displace(self, q: str, before: str, landed: str, after: str) -> list[Item]:
@@ -395,15 +430,17 @@ class ContactStep:
             return ([y for p in x for y in (p, *([0.0] * (self.block - 1)))],)
 
         spread = call("along_normals", (push,), (PREFIX + "share",), along_normals)
-        return [start, busy, Repeat((fresh, sweep, judged), turn, SWEEPS), spread, *d.gather(PREFIX + "share")]
+        return [start, busy, Repeat((fresh, sweep, judged), turn, SWEEPS, usual=4), spread, *d.gather(PREFIX + "share")]
 
-    def _retreat(self, landed: str, gap: str) -> list[Item]:
-        """q⁺ after what is taken back, and its gaps."""
+    def _retreat(self, landed: str, after: str, gap: str) -> list[Item]:
+        """q⁺ after what is taken back, and its gaps; v⁺ keeps its direction in the world."""
 
-        def page(q, dq, deep):
-            return ([where(deep[0] > 0.0, a, b) for a, b in zip(self.moved(q, dq), q, strict=True)],)
+        def page(q, v, dq, deep):
+            to = self.moved(q, dq)
+            pairs = (to, q), (self.turned(q, v, to), v)
+            return tuple([where(deep[0] > 0.0, a, b) for a, b in zip(*pair, strict=True)] for pair in pairs)
 
-        move = self.stage.call("retreat", (landed, *named("dv", "deep")), (landed,), page)
+        move = self.stage.call("retreat", (landed, after, *named("dv", "deep")), (landed, after), page)
         d = self.delassus
         return [d.to_joints(PREFIX + "dv"), move, d.gaps(landed, PREFIX + "here"), self._keep_gaps(gap)]
 

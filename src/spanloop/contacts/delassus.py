@@ -24,7 +24,7 @@ from typing import Any
 
 from spanloop.compiler.lower import Block, Call, For, Plan, Stage, When, split, unrolled, with_demands_in_output
 from spanloop.compiler.lower.plan import live
-from spanloop.compiler.lower.schedule import Item
+from spanloop.compiler.lower.schedule import Item, Place
 from spanloop.compiler.trace import Expression
 from spanloop.contacts.mechanics import ContactMechanics
 from spanloop.math.vector3 import total
@@ -131,7 +131,7 @@ class DelassusCalls:
         def page(q, impulse, *given):
             return (self.mechanics.joint_impulses(self._arrays(given, q=q, impulse=impulse)),)
 
-        reads = (q, self.moving_links("impulse"), *self.mechanics.given)
+        reads: tuple[Place, ...] = (q, self.moving_links("impulse"), *self.mechanics.given)
         return self.stage.call("to_torques", reads, (array,), page)
 
     def gather(self, forces: str) -> list[Item]:

@@ -29,8 +29,8 @@ class Settings:
         friction: {"contact": µ}, a number, or (...,) for runs side by side; by default that of the model.
         restitution: {"contact": e} in the same way.
         overlap: by how much hard shapes may overlap at the start [m]; the first step parts them.
-        on_jam: "continue" or "end": what a run does where friction holds a sliding contact so that no finite force
-            answers (Painlevé); run.events has the moment.
+        on_jam: "continue" or "end": what a run does where friction presses a sliding contact into the surface so that
+            no finite force answers (Painlevé). It goes on with an impulse that stops the slip; run.audit() says so.
 
     Raises:
         InputError: an argument is none of these, or negative, or a restitution above 1.

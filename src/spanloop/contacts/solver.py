@@ -53,16 +53,22 @@ from spanloop.math.scalar import absolute, sqrt, where
 TOLERANCE = 1e-12  # m/s
 FINE = 1e-15  # m/s: where steps end even if the next one were better
 STALLED = 0.0625  # share of the merit that a step leaves which is not worth another
-REGULAR = 1e-9  # ε beside the mean diagonal of W
-STEPS = 15  # of Newton's method in a round
-ROUNDS = 30
+REGULAR = 0.5  # ε beside the mean diagonal of W and the root of the numbers' rounding: 7e-9 in float64
+STEPS, GROWTH = 10, 2  # steps of Newton's method in the first round, and how many more in each that follows
+ROUNDS = 40
 FACTORS = (1.0, 0.1, 10.0)  # of ρ, round after round
 FIRST_SWEEPS, MOST_SWEEPS = 4.0, 512.0
 SHORTEST = 0.125  # part of a step
-TURNS = 4 * STEPS * ROUNDS  # bound of the loop; rounds end it
+TURNS = 4 * (STEPS + GROWTH * ROUNDS) * ROUNDS  # bound of the loop; rounds end it
+USUAL = 3  # turns of a solve that begins with the impulses of the last step
 PREFIX = "solve."
-_ONES = ("merit", "merit.trial", "worst", "size", "part", "step", "round", "factor", "fresh", "halving", "left")
-_FLAGS = ("newton", "sweep", "sweeps", "sweeping", "scale", "scale.moments", "count", "root", "rounding", "unit")
+FINITE = 1e30  # of the merit
+FAILED = PREFIX + "failed"  # an array of one number: 1 where no answer was found, -1 elsewhere
+COUNTS = ("steps", "swept")  # of Newton's method and of sweeps, in one solve
+_START = {"merit": 0.0, "near": -1.0, "part": 1.0, "step": 0.0, "round": 0.0, "factor": FACTORS[0], "fresh": 1.0,
+          "halving": 1.0, "left": 1.0, "newton": -1.0, "sweep": -1.0, "sweeps": FIRST_SWEEPS, "steps": 0.0,
+          "swept": 0.0, "failed": -1.0}  # fmt: skip
+_ONES = ("merit.trial", "worst", "size", "sweeping", "scale", "scale.moments", "count", "root", "rounding", "unit")
 
 
 def solver_calls(stage: Stage, n: int, block: int, names: Mapping[str, str]) -> list[Item]:
@@ -79,7 +85,7 @@ class _Solver:
         size = n * block
         sizes = {"trial": size, "d": size, "phi": size, "u": block, "A": size * size, "inverse": size * block}
         sizes |= {"M": n * derivative_size(block), "presses": n, "w": n * self.groups, "root.w": n * self.groups}
-        for name, count in (sizes | dict.fromkeys((*_ONES, *_FLAGS), 1)).items():
+        for name, count in (sizes | dict.fromkeys((*_START, *_ONES), 1)).items():
             stage.array(PREFIX + name, count)
         self.size = sizes | {"on": n, "soft": n, "coefficients": 3 * n, "toward": 2 * n, "f": size, "b": size}
 
@@ -94,7 +100,7 @@ class _Solver:
             When(tuple(self._sweeps()), PREFIX + "sweep"),
             For("i", 0, n, (self._next_trial(),)),
         ]
-        return [*self._prepare(), Repeat(tuple(turn), PREFIX + "left", TURNS)]
+        return [*self._prepare(), Repeat(tuple(turn), PREFIX + "left", TURNS, usual=USUAL)]
 
     # ---- places
 
@@ -151,18 +157,15 @@ class _Solver:
         def start(scale, moments, count, rounding, unit):
             many = where(count[0] > 0.5, count[0], 1.0)
             eps = absolute((unit[0] * (4.0 / 3.0) - unit[0]) * 3.0 - unit[0])  # 2⁻⁵² or 2⁻²³: 4/3 is rounded
-            one = {"merit": 0.0, "part": 1.0, "step": 0.0, "round": 0.0, "factor": 1.0, "fresh": 1.0, "halving": 1.0,
-                   "left": 1.0}  # fmt: skip
-            one |= {"newton": -1.0, "sweep": -1.0, "sweeps": FIRST_SWEEPS}
+            regular = REGULAR * sqrt(eps) / many
             eps = 4.0 * eps
             return (
-                [REGULAR * scale[0] / many], [REGULAR * moments[0] / many], [eps * rounding[0]], [eps],
-                *([x] for x in one.values()),
+                [regular * scale[0]], [regular * moments[0]], [eps * rounding[0]], [eps],
+                *([x] for x in _START.values()), [FINITE],
             )  # fmt: skip
 
         reads_start = ("scale", "scale.moments", "count", "rounding", "unit")
-        writes_start = ("scale", "scale.moments", "rounding", "unit", "merit", "part", "step", "round", "factor",
-                        "fresh", "halving", "left", "newton", "sweep", "sweeps")  # fmt: skip
+        writes_start = ("scale", "scale.moments", "rounding", "unit", *_START, self._whole("residual"))
         return [
             begin,
             For("i", 0, self.n, (self._call("point", reads, writes, point),)),
@@ -209,38 +212,45 @@ class _Solver:
     def _decide(self) -> Item:
         """Whether the trial is the answer, is accepted, or its step is halved; and what comes next."""
 
-        def page(trial, worst, size, merit, part, step, round_, fresh, halving, factor, root, rounding, unit, left,
-                 residual):  # fmt: skip
-            goes_on = left[0] > 0.0
+        def page(trial, worst, size, merit, near, part, step, round_, fresh, halving, factor, root, rounding, unit,
+                 left, residual, count, failed):  # fmt: skip
+            goes_on, is_fresh = left[0] > 0.0, fresh[0] > 0.0
             bound = unit[0] * (root[0] * size[0]) + rounding[0]
-            is_finite = trial[0] < 1e30
-            is_fine = worst[0] <= where(0.25 * bound > FINE, 0.25 * bound, FINE)
-            is_near = worst[0] <= where(bound > TOLERANCE, bound, TOLERANCE)
-            is_stalled = ~(fresh[0] > 0.0) & (trial[0] > STALLED * merit[0])
-            solved = is_finite & (is_fine | (is_near & is_stalled))
-            halves = (halving[0] > 0.0) & (part[0] > SHORTEST) & ~(fresh[0] > 0.0)
-            accepted = is_finite & (~halves | (trial[0] < merit[0]))
-            last = accepted & (step[0] > STEPS - 0.5)
+            is_finite = trial[0] < FINITE
+            is_fine = is_finite & (worst[0] <= where(0.25 * bound > FINE, 0.25 * bound, FINE))
+            is_near = is_finite & (worst[0] <= where(bound > TOLERANCE, bound, TOLERANCE))
+            was_near = near[0] > 0.0  # f, from which the trial came
+            is_stalled = ~is_fresh & ~(trial[0] < STALLED * merit[0])
+            ends = is_fine | (is_stalled & (was_near | is_near))
+            last_chance = is_fresh & (round_[0] > ROUNDS - 0.5)
+            runs = goes_on & ~ends & ~last_chance
+            halves = (halving[0] > 0.0) & (part[0] > SHORTEST) & ~is_fresh
+            is_less = trial[0] < merit[0]
+            goes_there = is_finite & (~halves | is_less)
+            exhausted = goes_there & (step[0] > (STEPS - 0.5) + GROWTH * round_[0])
             lost = ~is_finite & ~(part[0] > SHORTEST)
-            given_up = ~solved & (last | lost) & (round_[0] > ROUNDS - 1.5)
-            runs = goes_on & ~solved & ~given_up
-            newton, sweep = runs & accepted & ~last, runs & (last | lost)
+            newton, sweep = runs & goes_there & ~exhausted, runs & (exhausted | lost)
+            accepted = goes_on & (
+                (runs & goes_there) | (ends & (is_fine | is_less | ~was_near)) | (last_chance & is_finite)
+            )
             return (
                 [where(runs, 1.0, -1.0)], [where(newton, 1.0, -1.0)], [where(sweep, 1.0, -1.0)],
-                [where(goes_on & (accepted | solved), 1.0, -1.0)],
+                [where(accepted, 1.0, -1.0)], [where(newton, where(is_near, 1.0, -1.0), near[0])],
                 [where(newton, trial[0], merit[0])],
                 [where(newton | sweep, 1.0, 0.5 * part[0])],
                 [where(newton, step[0] + 1.0, where(sweep, 0.0, step[0]))],
                 [where(sweep, round_[0] + 1.0, round_[0])],
                 [where(sweep, _following(factor[0]), factor[0])],
                 [where(sweep, -halving[0], halving[0])],
-                [where(goes_on, worst[0], residual[0])],
+                [where(accepted, worst[0], residual[0])],
+                [where(newton, count[0] + 1.0, count[0])],
+                [where(goes_on & last_chance & ~ends & ~is_near, 1.0, failed[0])],
             )  # fmt: skip
 
-        reads = ("merit.trial", "worst", "size", "merit", "part", "step", "round", "fresh", "halving", "factor",
-                 "root", "rounding", "unit", "left", self._whole("residual"))  # fmt: skip
-        writes = ("left", "newton", "sweep", "fresh", "merit", "part", "step", "round", "factor", "halving",
-                  self._whole("residual"))  # fmt: skip
+        reads = ("merit.trial", "worst", "size", "merit", "near", "part", "step", "round", "fresh", "halving", "factor",
+                 "root", "rounding", "unit", "left", self._whole("residual"), "steps", "failed")  # fmt: skip
+        writes = ("left", "newton", "sweep", "fresh", "near", "merit", "part", "step", "round", "factor", "halving",
+                  self._whole("residual"), "steps", "failed")  # fmt: skip
         return self._call("decide", reads, writes, page)
 
     def _whole(self, name: str) -> Block:
@@ -357,10 +367,11 @@ class _Solver:
         """Gauss-Seidel sweeps on f, and twice as many the next time."""
         block = self.block
 
-        def start(sweep, sweeps):
+        def start(sweep, sweeps, swept):
             most = where(2.0 * sweeps[0] < MOST_SWEEPS, 2.0 * sweeps[0], MOST_SWEEPS)
             asked = sweep[0] > 0.0
-            return [where(asked, sweeps[0], -1.0)], [where(asked, most, sweeps[0])]
+            count = where(asked, swept[0] + sweeps[0], swept[0])
+            return [where(asked, sweeps[0], -1.0)], [where(asked, most, sweeps[0])], [count]
 
         def local(W, u, f, k, toward, soft, on, w, left):
             moves = (left[0] > 0.0) & (on[0] > 0.5)
@@ -373,8 +384,8 @@ class _Solver:
         step = self._call("local", reads, (self._of("f", "i"),), local)
         sweep = For("i", 0, self.n, (When((*self._velocity("f"), step), self._of("on", "i")),))
         count = self._call("swept", ("sweeping",), ("sweeping",), lambda x: ([x[0] - 1.0],))
-        begin = self._call("sweeps", ("sweep", "sweeps"), ("sweeping", "sweeps"), start)
-        return [begin, Repeat((sweep, count), PREFIX + "sweeping", int(MOST_SWEEPS))]
+        begin = self._call("sweeps", ("sweep", "sweeps", "swept"), ("sweeping", "sweeps", "swept"), start)
+        return [begin, Repeat((sweep, count), PREFIX + "sweeping", int(MOST_SWEEPS), usual=1)]
 
     def _next_trial(self) -> Item:
         """f + α d; f itself after sweeps, which is accepted as it is."""

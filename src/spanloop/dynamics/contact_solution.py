@@ -117,7 +117,8 @@ def contact_solution(
             toward=states.toward.reshape(len(states.q), -1),
             coefficients=np.reshape(problem.mechanics.points.coefficients, (1, -1)),
         )
-        return _solution(problem, leading, found.names, states, answer)
+        with np.errstate(all="ignore"):  # where no finite force answers
+            return _solution(problem, leading, found.names, states, answer)
 
 
 def _states(q: ArrayLike, v: ArrayLike, a: Array, found: ContactGeometry, leading: tuple[int, ...]) -> _States:

@@ -25,7 +25,7 @@ from spanloop.simulation.actuators import actuation
 from spanloop.simulation.controllers import AppliedForces, Callback, applied_forces
 from spanloop.simulation.events.declared_events import switching_of
 from spanloop.simulation.events.endings import Events, Limit, events_of
-from spanloop.simulation.events.event_log import event_table, plastic_note
+from spanloop.simulation.events.event_log import SHORT, event_table, plastic_note
 from spanloop.simulation.events.rows_read import with_rows_read
 from spanloop.simulation.events.switched_start import initial_arrays, start_note
 from spanloop.simulation.events.switches import Switching
@@ -38,7 +38,7 @@ from spanloop.simulation.system import Closures, System
 from spanloop.simulation.time_loop import STEP
 from spanloop.simulation.traced_kernels import kernel
 from spanloop.trajectory import Outcome, Segment, Trajectory
-from spanloop.trajectory.events import NO_EVENTS
+from spanloop.trajectory.events import NO_EVENTS, EventTable
 from spanloop.trajectory.selection import with_surfaces
 
 LIMITS = ("end", "stop", "ignore")
@@ -151,7 +151,10 @@ class Problem:
             h = step if isinstance(step, (int, float)) and step > 0.0 else STEP
             system = replace(system, stops=stops_at_limits(model, h))
         if touching:
-            system, fixed = replace(system, contacts=touching.points), fixed | touching.constants()
+            system, fixed = (
+                replace(system, contacts=touching.points, ends_at_jams=touching.settings.on_jam == "end"),
+                fixed | touching.constants(),
+            )
         rows = _joined([fixed[n] for n in system.constants], batch)
         rows_q, rows_v, note = initial_state.closed(robot._with_active_loops(active), system, rows_q, rows_v, rows)
         if switching:
@@ -350,8 +353,6 @@ class Problem:
         memory = shaped(samples.z) if samples.z.shape[-1] else None
         q, v = shaped(samples.q), shaped(samples.v)
         segment = Segment(times=samples.times, q=q, v=v, tau=shaped(tau), memory=memory, held=samples.held)
-        if samples.contacts is not None:
-            segment = replace(segment, **self._of_contacts(samples.contacts, float(settings["step"])))
         closures = self.system.closures if self.system.has_loops else "no loops"
         known: dict[str, Any] = {
             "closures": closures,
@@ -369,6 +370,8 @@ class Problem:
             step = float(settings.get("step", gap))
             table = event_table(self, log, step, str(settings.get("dtype", "float64")))
             notes += [start_note(self), plastic_note(self.system.switching, table)]
+        if samples.contacts is not None:
+            segment = replace(segment, **self._of_contacts(samples, table, float(settings["step"])))
         known |= {"note": "; ".join(filter(None, notes))} if any(notes) else {}
         six = shaped(forces)
         refused = (np.isfinite(flat(samples.q)).all(axis=1) & np.isnan(tau).any(axis=1)).reshape(n, count).any(axis=1)
@@ -387,10 +390,21 @@ class Problem:
             surfaces=surfaces,
         )
 
-    def _of_contacts(self, recorded: np.ndarray, step: float) -> dict[str, Any]:
-        """Forces and checks of contacts from what was recorded (n, s, numbers); no step leads to the first sample."""
+    def _of_contacts(self, samples: Samples, table: EventTable, step: float) -> dict[str, Any]:
+        """Forces and checks of contacts from what was recorded; no step leads to the first sample.
+
+        Of a step with events the impulses of its last part are recorded.
+        """
         assert self.system.contacts is not None
-        forces = recorded[..., : self.system.contacts.n * self.system.contacts.B] / step
+        assert samples.contacts is not None
+        recorded = samples.contacts
+        length = np.full(recorded.shape[:2], step)
+        after = np.searchsorted(samples.times, table.time)
+        for run, time, k in zip(table.run, table.time, after, strict=True):  # in the order of time
+            if k < recorded.shape[1] and samples.times[k] - time < step:
+                length[run, k] = samples.times[k] - time
+        length[length <= SHORT * step] = np.nan
+        forces = recorded[..., : self.system.contacts.n * self.system.contacts.B] / length[..., None]
         forces[:, 0] = np.nan
         arrays = {"contact_forces": forces, "contact_checks": recorded[..., -3:]}
         return {name: x.reshape(*self.batch, *x.shape[1:]) for name, x in arrays.items()}

@@ -117,6 +117,7 @@ class System:
     implicit: bool = False  # stages of implicit steps: armature and torques are added
     switching: Switching | None = None  # what changes during a run
     contacts: ContactPoints | None = None  # that are not ignored
+    ends_at_jams: bool = False  # a run ends where a contact jams
 
     @property
     def has_loops(self) -> bool:
@@ -195,7 +196,7 @@ class System:
         parts = (content(self.model), friction, acting, self.method, self.closures, self.live, self.strict)
         others = (self.stops, self.implicit, self.applied.gains() if self.implicit else None, self._forward.key)
         changes = (self.switching.key(),) if self.switching else ()
-        changes = (*changes, self.contacts) if self.contacts else changes
+        changes = (*changes, self.contacts, self.ends_at_jams) if self.contacts else changes
         return hashlib.sha256("|".join(map(str, (*parts, *others, *changes))).encode()).hexdigest()
 
     @property
@@ -287,6 +288,7 @@ class System:
 
     def gaps(self, q: np.ndarray, constants: Mapping[str, np.ndarray]) -> np.ndarray:
         """Gaps (n, points) at rows q (n, nq); constants: rows (n or 1, size) by name."""
+        assert self.contacts is not None
         names = [n for n in self.contact_mechanics.given if n in constants]
         rows = [np.ascontiguousarray(np.broadcast_to(constants[n], (len(q), self.sizes[n]))) for n in names]
         sizes = {"q": self.model.nq, **{n: self.sizes[n] for n in names}}

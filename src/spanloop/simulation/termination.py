@@ -13,6 +13,7 @@ import numpy as np
 
 from spanloop.compiler.render.rollout import HALTED, NOT_CONVERGED
 from spanloop.compiler.runtime.rollout import Steps
+from spanloop.contacts.contact_step import UNSOLVED, WHY
 from spanloop.errors import Reason, Refusal
 from spanloop.simulation.events.endings import Events
 from spanloop.simulation.events.outcomes import outcome_of, too_many, undefined
@@ -138,6 +139,8 @@ class Termination:
         passing = self.problem.passing(t, *self._state(p.state[k]), k, g.h)
         if passing is not None:
             return End(Outcome(EndReason.TUNNEL, f"at t = {t:.6g} s {passing}", t), *self._state(p.state[k]))
+        if self.problem.system.contacts and (found := self._contact_outcome(p.state[k], t)):
+            return End(found, *self._state(p.state[k]))
         if self.problem.system.switching:
             ended = self._switched_end(p, k)
             if ended is not None:
@@ -155,6 +158,26 @@ class Termination:
             return End(Outcome(EndReason.NOT_CONVERGED, words, t), *self._state(step.begin))
         is_met = bits & HALTED and self._part(step, 1.0) is not None  # a step may meet an event and fail
         return self._event(step) if is_met else self._failure(step)
+
+    def _contact_outcome(self, row: np.ndarray, t: float) -> Outcome | None:
+        """The outcome of a run whose contacts have no answer in the next step; None where they have one."""
+        points, system, h = self.problem.system.contacts, self.problem.system, self.loop.grid.h
+        assert points is not None
+        residual, number = row[self.layout.places[WHY]]
+        if system.ends_at_jams and number > 0.5:
+            words = (
+                f"contact {points.names[round(float(number)) - 1]!r} jams at t = {t:.6g} s: it slips, and its friction "
+                "presses it into the surface (Painlevé). on_jam='continue' goes on with an impulse that stops the slip"
+            )
+            return Outcome(EndReason.JAM, words, t)
+        if not residual < UNSOLVED:
+            words = (
+                f"the impulses of contacts in the step at t = {t:.6g} s were not found: they leave {residual:.2g} m/s "
+                f"of their conditions (bound {UNSOLVED:g} m/s). Take a shorter step than {h:g} s, or fewer points, or "
+                "give contacts a stiffness"
+            )
+            return Outcome(EndReason.UNSOLVED, words, t)
+        return None
 
     def _switched_end(self, p: Progress, k: int) -> End | None:
         """The end of run k with events, if one of them ended it; its state is already there."""

@@ -11,7 +11,7 @@ import numpy as np
 from spanloop.errors import InputError
 from spanloop.model import Model
 from spanloop.trajectory.events import EventTable, coincidence
-from spanloop.trajectory.segment import CONTACT_ARRAYS, Segment
+from spanloop.trajectory.segment import Segment
 from spanloop.trajectory.segment_models import with_closed
 
 Forces = dict[str, np.ndarray] | None
@@ -144,9 +144,12 @@ class _Parts(NamedTuple):
             arrays["tau"][0] = s.tau[at[-1]] if len(at) else arrays["tau"][0]
         if s.memory is not None:
             arrays["memory"] = self._joined(s.memory, *([self._memory(s.memory)] * 2))
-        for name in CONTACT_ARRAYS:  # of the step in which the event happens
-            if (x := getattr(s, name)) is not None:
-                arrays[name] = self._joined(x, *([x[self._next_samples()]] * 2))
+        if s.contact_forces is not None:  # what follows an event is not recorded there
+            unknown = np.full((len(e), s.contact_forces.shape[-1]), np.nan)
+            known = unknown if e.contact_forces is None else e.contact_forces
+            arrays["contact_forces"] = self._joined(s.contact_forces, unknown, known)
+        if s.contact_checks is not None:
+            arrays["contact_checks"] = self._joined(s.contact_checks, *([s.contact_checks[self._next_samples()]] * 2))
         ends = [[] if m is None else [m.time] for m in (self.after, self.before)]
         return replace(s, times=np.concatenate([ends[0], s.times[self.kept], ends[1]]), **arrays)
 

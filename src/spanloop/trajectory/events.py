@@ -94,6 +94,9 @@ class EventTable:
     offsets at which the switches of `captures` hold, one after the other (topology/captured_frames.py). bodies: names
     of those that come and go, begin_present (runs, n_bodies). one_sided: switches that push and never pull: name,
     number of the row that is watched, and the sign that its error keeps.
+    points: names of contact points; contact_impulse (n, points × 3 or 6): what they gave in the event, along the axes
+    of each [N s, N m s]; contact_forces (n, points × 3 or 6): their mean forces in the part of a step that ends there
+    [N, N m], NaN where it is too short.
     """
 
     run: np.ndarray = field(default_factory=_column)
@@ -121,6 +124,9 @@ class EventTable:
     forces_after: Mapping[str, np.ndarray] | None = None
     memory: np.ndarray | None = None
     q_before: np.ndarray | None = None
+    points: tuple[str, ...] = ()
+    contact_impulse: np.ndarray | None = None
+    contact_forces: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         n = len(self.time)
@@ -132,7 +138,7 @@ class EventTable:
             values["begin_on"] = _rows(values["begin_on"], runs)
         if n and not values["captured"].size:
             values["captured"] = np.zeros((n, 0))
-        values |= {name: tuple(map(str, getattr(self, name))) for name in ("switches", "captures")}
+        values |= {name: tuple(map(str, getattr(self, name))) for name in ("switches", "captures", "points")}
         values["rows"] = tuple(ImpulseRow(*r) for r in self.rows)
         values["one_sided"] = tuple((str(name), int(row), int(sign)) for name, row, sign in self.one_sided)
         comings = values["name"][np.isin(values["kind"], ("appear", "vanish"))]
@@ -342,6 +348,9 @@ class EventTable:
         own = self.own_rows(number)
         sizes = {u: float(np.linalg.norm([self.impulse[number, r] for r in own if self.rows[r].unit == u]))
                  for u in ("N s", "N m s")}  # fmt: skip
+        if self.name[number] in self.points and self.contact_impulse is not None:
+            point = self.contact_impulse[number].reshape(len(self.points), -1)[self.points.index(self.name[number])]
+            sizes = {"N s": float(np.linalg.norm(point[:3])), "N m s": float(np.linalg.norm(point[3:]))}
         return ", ".join(f"{x:.4g} {u}" for u, x in sizes.items() if x > 0.0)
 
     def _first_present(self) -> np.ndarray:
@@ -358,7 +367,7 @@ _TYPES: dict[str, Any] = {
     "tau_before": float, "tau_after": float, "impulse": float, "energy_lost": float, "on": bool, "captured": float,
     "begin_on": bool, "begin_captured": float,
 }  # fmt: skip
-_OPTIONAL = ("memory", "q_before")
+_OPTIONAL = ("memory", "q_before", "contact_impulse", "contact_forces")
 _BEGIN = ("begin_on", "begin_captured", "begin_present")
 _COLUMNS = tuple(name for name in _TYPES if name not in _BEGIN)
 

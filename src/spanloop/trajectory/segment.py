@@ -114,6 +114,8 @@ class EndReason(enum.StrEnum):
     SINGULAR = "singular"  # the loops, or the legs, came to a singular configuration
     OPEN = "open"  # a loop opened
     TUNNEL = "tunnel"  # a step could pass through a shape of a contact
+    JAM = "jam"  # friction jams a contact
+    UNSOLVED = "unsolved"  # the forces of contacts were not found
     NOT_FINITE = "not_finite"  # numbers grew beyond bounds, or accelerations do not exist
     NOT_CONVERGED = "not_converged"  # an implicit step did not converge
     CONTROLLER = "controller"  # a callback did not return torques

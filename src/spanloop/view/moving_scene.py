@@ -110,7 +110,7 @@ def moving_scene(run: Trajectory, folder: str | Path | None = None) -> MovingSce
         there[k, [numbers[k][name] for name in with_carried(models[k], s.absent)]] = False
     seen, closed = _with_captured(seen, models, numbers)
     seen = replace(seen, patches=patches(seen.surfaces, at, seen.size))
-    events = tuple(_events(run, seen, closed, numbers))
+    events = tuple(_events(run, seen, at, closed, numbers))
     switches, holds = holds_of(run, seen)
     held = np.array([[name in (s.closed or ()) for name in switches] for s in run.segments], bool)
     held = held.reshape(len(models), len(holds))
@@ -268,11 +268,20 @@ def _rows(events: EventTable) -> Iterator[tuple[float, str, str]]:
         yield float(time), str(kind), str(name)
 
 
-def _events(run: Trajectory, seen: Scene, closed: np.ndarray, numbers: list[dict[str, int]]) -> Iterator[SceneEvent]:
+def _touched(run: Trajectory, name: str, at: np.ndarray, k: int) -> Placement:
+    """Where a contact touches at sample k, on a body with poses (n, 4, 4)."""
+    x, y, z = (at[k, :3, :3].T @ (run.contacts[name].point[k] - at[k, :3, 3])).tolist()
+    return Placement(position=(x, y, z))
+
+
+def _events(
+    run: Trajectory, seen: Scene, at: np.ndarray, closed: np.ndarray, numbers: list[dict[str, int]]
+) -> Iterator[SceneEvent]:
     starts = np.array([s.times[0] for s in run.segments])
     loops = [c.name for c in seen.closures]
     joints = {j.name: j.body for j in seen.joints}
-    touching = {c.name: c for c in seen.contacts}
+    touching = {name: c.body for c in seen.contacts for name in (c.name, *c.points)}
+    firsts = np.cumsum([0, *map(len, run.segments)])
     for k, (time, kind, name) in enumerate(_rows(run.events)):
         last = max(int(np.searchsorted(starts, time, "right")), 1)  # segments that have begun
         body, placement = None, Placement()
@@ -282,7 +291,8 @@ def _events(run: Trajectory, seen: Scene, closed: np.ndarray, numbers: list[dict
         elif _joint_of(run, name) in joints:
             body = joints[_joint_of(run, name)]
         elif name in touching:
-            body, placement = touching[name].body, touching[name].placement
+            body = touching[name]
+            placement = _touched(run, name, at[:, body], int(firsts[last - 1]))
         else:
             body = numbers[last - 1].get(name)
         yield SceneEvent(

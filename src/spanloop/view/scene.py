@@ -83,9 +83,10 @@ class SceneFrame:
 
 @dataclass(frozen=True)
 class SceneContact:
-    """A contact, by the body (number in `bodies`) and the placement of its shape a."""
+    """A contact and the names of its points, by the body (number in `bodies`) and the placement of its shape a."""
 
     name: str
+    points: tuple[str, ...]
     body: int
     placement: Placement
 
@@ -146,7 +147,7 @@ def scene(model: Model, q: ArrayLike | None = None, folder: str | Path | None = 
         size,
         notes,
         lost,
-        tuple(SceneContact(c.name, *place_of(model, c.a)) for c in model.contacts),
+        tuple(SceneContact(c.name, c.point_names, *place_of(model, c.a)) for c in model.contacts),
         planes,
         patches(planes, at[None], size),
     )

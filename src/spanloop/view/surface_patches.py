@@ -54,6 +54,11 @@ class ScenePatch:
         turn, place = np.array(self.placement.rotation), np.array(self.placement.position)
         return [line @ turn.T + place for line in flat]
 
+    def faces(self, point: np.ndarray, pose: np.ndarray) -> bool:
+        """Whether a point (3,) [m] of the world is on the open side of the plane, at its body's pose (4, 4)."""
+        place, normal = np.array(self.placement.position), np.array(self.placement.rotation)[:, 2]
+        return bool((pose[:3, :3] @ normal) @ (point - pose[:3, 3] - pose[:3, :3] @ place) > 0.0)
+
     @property
     def _counts(self) -> tuple[int, int]:
         """How many checks there are along x and y."""

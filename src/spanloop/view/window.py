@@ -10,6 +10,7 @@ from spanloop.view.body_shapes import corners
 from spanloop.view.contact_shapes import floor_height
 from spanloop.view.scene import Scene
 
+SURROUNDINGS = 0.3  # of a mechanism that travels on what it touches, in its sizes
 FLOOR_SEEN = 2.0  # of the picture's extent: a floor that is touched, no farther below, is in the picture
 
 
@@ -44,6 +45,9 @@ def window(seen: Scene, points: np.ndarray) -> Window:
     if travels:
         points = points - (middle - middle[0])[:, None]
     low, high = (f(points.reshape(-1, 3), axis=0) for f in (np.nanmin, np.nanmax))
+    if travels and seen.surfaces:  # what it touches is seen around it
+        around = SURROUNDINGS * seen.size * np.array((1.0, 1.0, 0.0))
+        low, high = low - around, high + around
     if floor_height(seen.surfaces) is not None and low[2] - ground < FLOOR_SEEN * max(seen.size, *(high - low)):
         low[2] = min(low[2], ground)
     return Window(low, high, middle if travels else None, ground, seen.size)

@@ -89,7 +89,8 @@ class Repeat:
 
     If it is positive after that, the step failed. All calls must leave a finished run as it is; repetitions among them
     count as they ended in the last turn. between: calls from one turn to the next, after which runs that go on write to
-    the log; there are none after the last turn.
+    the log; there are none after the last turn. usual: how many turns a step takes as a rule, 0 where it is not known;
+    time is divided among calls from Python by it.
     """
 
     calls: tuple[Item, ...]
@@ -97,11 +98,12 @@ class Repeat:
     most: int
     between: tuple[Item, ...] = ()
     log: Log | None = None
+    usual: int = 0
 
     @property
     def turns(self) -> int:
-        """How many turns count: all of them, but one, the usual number, where calls come between."""
-        return 1 if self.between else self.most
+        """How many turns count: the usual number; one where calls come between, else all of them."""
+        return self.usual or (1 if self.between else self.most)
 
     @property
     def operations(self) -> int:

@@ -125,7 +125,7 @@ def _together(tables: Sequence[EventTable], models: Sequence[Model]) -> EventTab
     captures = {name: width for t, m in zip(tables, models, strict=True) for name, width in _widths(t, m).items()}
     frames = [_frames(x, t, captures) for t in tables for x in (t.captured, t.begin_captured)]
     columns["captured"] = np.concatenate(frames[::2])[order]
-    columns |= _forces(tables, order)
+    columns |= _forces(tables, order) | _contacts(tables, order)
     bodies = tuple(dict.fromkeys(b for t in tables for b in t.bodies))
     columns["impulse"] = np.concatenate([_placed(t.impulse, t.rows, rows, 0.0) for t in tables])[order]
     closed = [_always_closed(m) for m in models]
@@ -170,6 +170,17 @@ def _forces(tables: Sequence[EventTable], order: np.ndarray) -> dict[str, Any]:
         names = dict.fromkeys(name for x in given for name in x)
         parts = {b: [x.get(b, np.zeros((len(t), 6))) for x, t in zip(given, tables, strict=True)] for b in names}
         out[column] = {b: np.concatenate(six)[order] for b, six in parts.items()} or None
+    return out
+
+
+def _contacts(tables: Sequence[EventTable], order: np.ndarray) -> dict[str, Any]:
+    """What contacts did in events, NaN in tables without; their points are those of the table with most of them."""
+    names = max((t.points for t in tables), key=len)
+    out: dict[str, Any] = {"points": names}
+    for column in ("contact_impulse", "contact_forces"):
+        given = [getattr(t, column) for t in tables]
+        none = [np.zeros((len(t), 0)) if x is None else x for x, t in zip(given, tables, strict=True)]
+        out[column] = _widened(none)[order] if names else None
     return out
 
 

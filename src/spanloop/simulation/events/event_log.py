@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from spanloop.simulation.problem import Problem
     from spanloop.simulation.system import System
 
+SHORT = 1e-6  # of a step: a part that is shorter has no mean force
 _OPENS = ("release", "pull", "grasp")  # kinds of watchers
 
 
@@ -54,6 +55,7 @@ def event_table(problem: Problem, log: Sequence[np.ndarray], step: float, dtype:
         mine = watcher == j
         kinds[mine], names[mine] = _kinds(switching, j, found, was)[which[mine]], _name(switching, w)
         lost[mine] = _lost(switching, found, j)[which[mine]]
+    lost += _lost_beside(switching, found, which, watcher)
     empty = np.zeros((len(which), 0))
     on = found["on"][which] > 0.5 if "on" in found else empty
     before = "v.was" if "v.was" in found else "v.hit"
@@ -86,7 +88,38 @@ def event_table(problem: Problem, log: Sequence[np.ndarray], step: float, dtype:
         forces_after=acting[1][1],
         memory=found["z"][which] if "z" in found else None,
         q_before=found["q.was"][which] if "q.was" in found else None,
+        **_of_contacts(problem, found, step, which),
     )
+
+
+def _of_contacts(problem: Problem, found: dict, step: float, which: np.ndarray) -> dict[str, Any]:
+    """Impulses of contacts, and their forces in the part of a step that ends at each event."""
+    if "contact.p" not in found:
+        return {}
+    assert problem.system.contacts is not None
+    length = parts_before(found["t"][:, 0], found["run"][:, 0], problem.start, step)[which, None]
+    forces = np.where(length > SHORT * step, found["contact.f"][which] / np.where(length > 0.0, length, 1.0), np.nan)
+    names = problem.system.contacts.names
+    return {"points": names, "contact_impulse": found["contact.p"][which], "contact_forces": forces}
+
+
+def parts_before(times: np.ndarray, run: np.ndarray, start: float, step: float) -> np.ndarray:
+    """Lengths (n,) [s] of the parts of steps that end at events, ordered by run and time."""
+    grid = start + step * np.floor((times - start) / step * (1.0 - 1e-12))
+    last = np.concatenate([[-np.inf], np.where(np.diff(run) == 0, times[:-1], -np.inf)]) if len(times) else times
+    return times - np.maximum(grid, last)
+
+
+def _lost_beside(switching: Switching, found: dict, which: np.ndarray, watcher: np.ndarray) -> np.ndarray:
+    """The energy that points take which do not close in an event, at its last row of the table."""
+    out = np.zeros(len(which))
+    if "contact.lost" in found and len(which):
+        rest = found["contact.lost"].sum(axis=1)
+        for j in range(len(switching.watchers))[switching.touches]:
+            rest = rest - np.where(found["fired"][:, j] > 0.5, _lost(switching, found, j), 0.0)
+        last = np.append(which[1:] != which[:-1], True)
+        out[last] = rest[which[last]]
+    return out
 
 
 def plastic_note(switching: Switching, table: EventTable) -> str:

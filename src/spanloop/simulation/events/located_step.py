@@ -66,7 +66,8 @@ def logged_sizes(system: System) -> dict[str, int]:
     known |= {"q.was": model.nq, "v.was": model.nv} if switching.bodies else {}
     known |= {"impulse": rows, "lost": rows, "on": len(switching.switches)}
     if system.contacts:
-        known |= {"contact.p": system.contacts.n * system.contacts.B, "contact.lost": system.contacts.n}
+        size = system.contacts.n * system.contacts.B
+        known |= {"contact.p": size, "contact.f": size, "contact.lost": system.contacts.n}
     known |= {name: system.sizes.get(name, 0) for name in ("active", "captured", "present", "u", "z")}
     return {name: size for name, size in known.items() if size}
 

@@ -57,7 +57,7 @@ class StateLayout:
         if len(events):
             sizes["g"] = len(events)
         if system.contacts:
-            sizes |= contact_step.state_sizes(system.contacts, nv)
+            sizes |= contact_step.state_sizes(system.contacts, nv) | {contact_step.WHY: 2}
         if system.switching:
             sizes |= state_sizes(system.switching, system.sizes)
         if dtype == "float32":
@@ -119,7 +119,7 @@ class ScheduleBuilder:
             bodies = tuple(system.switching.bodies_at(sides[k]) for k in system.contacts.contact_of)
         stage = Stage(self.sizes, "contact.")
         ways = system.moved, system.turned, system.between
-        return ContactStep(stage, system.contact_mechanics, *ways, armed, bodies)
+        return ContactStep(stage, system.contact_mechanics, *ways, armed, bodies, system.ends_at_jams)
 
     def call(self, name: str, reads: Sequence[str], writes: Mapping[str, int], compute: Callable) -> None:
         """Add compute({array: scalars}), which returns the scalars of every array that is written."""
@@ -304,7 +304,7 @@ class ScheduleBuilder:
             tuple(self.begin),
             tuple(self._calls),
             "halt" if halts else None,
-            tuple(n for n in IN_PLACE if n in self.layout) if system.switching else (),
+            tuple(n for n in (*IN_PLACE, contact_step.WHY) if n in self.layout),
         )
 
     def _advance_with_rests(self, name: str, reads: Sequence[str], compute: Callable, after: Mapping[str, int]) -> None:

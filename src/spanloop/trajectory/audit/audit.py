@@ -14,7 +14,7 @@ from spanloop.loops.constraint_rank import structure
 from spanloop.trajectory import quantities, report
 from spanloop.trajectory.audit import balances
 from spanloop.trajectory.audit.balances import balance, highest
-from spanloop.trajectory.audit.contact_findings import contact_findings
+from spanloop.trajectory.audit.contact_findings import acts, contact_findings
 from spanloop.trajectory.audit.event_findings import event_findings, worst_of
 from spanloop.trajectory.audit.findings import NOT_JUDGED, NOT_WELL, WELL, Audit, Finding, doubted, verdict_on
 from spanloop.trajectory.audit.joint_limits import GIVES_WAY, exceeded, has_spring, limited
@@ -175,8 +175,8 @@ def _energy(run: Trajectory, bound: float) -> Finding:
         return Finding("energy", value, limit, "J", verdict_on(value, limit, 0.0), sentence)
     did = ", ".join(f"{name} {x[k[:-1]]:.4g} J" for name, x in found.work.items())
     sentence = f"Work of {did}; energy differs from it by up to {value:.2g} J{where} {against}."
-    if any(name.startswith("impacts of") for name in found.work):
-        why = "Impacts are located to a step alone, and a shorter step tells more: the balance is uncertain"
+    if acts(run):
+        why = "Contacts are solved once a step, and a shorter one tells more: the balance is uncertain"
         return doubted("energy", value, limit, doubt, "J", sentence, why)
     return doubted("energy", value, limit, doubt, "J", sentence)
 

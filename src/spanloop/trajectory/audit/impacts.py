@@ -119,6 +119,8 @@ class _Floating:
         """The change of their momentum, over what they can carry; NaN where others push them."""
         e, own = self.run.events, self.bodies(moment.model)
         pushing = {e.rows[r].owner for r in np.flatnonzero(e.impulse_in(moment.rows))}
+        if e.contact_impulse is not None and np.nan_to_num(e.contact_impulse[list(moment.rows)]).any():
+            return np.nan
         if not pushing or any(own.joined.get(name, own.held) & own.held for name in pushing):
             return np.nan
         free = without_mass(moment.model, tuple(dict.fromkeys((*moment.left_out, *own.roots))))

@@ -1,9 +1,12 @@
 """Work and impulses of contacts from sample to sample.
 
 A step records the mean force F of each point. Points that were closed before it push all the time, with a velocity u
-that is linear in time: they do the work h F · (u⁻ + u⁺)/2, u⁻ and u⁺ at the samples before and after. A point that
-closes in the step gives an impulse f = h F at one moment, and f · (u + u⁺)/2 with u = u⁺ − W f, the velocity without
-it. u is that of the end of the step; at the moment of the impact it was another one, by less than u − u⁻ (the doubt).
+that is linear in time: they do the work h F · (u⁻ + u⁺)/2, u⁻ and u⁺ at the samples before and after. What this misses
+is of the order of the change of F, and of how the points turn with their bodies in the step.
+
+Where a point closes in the step, all points give impulses f = h F at one moment, and f · (u + u⁺)/2 with u = u⁺ − W f,
+the velocity without them. u is that of the end of the step; at the moment of the impact it was another one, by less
+than u − u⁻ (the doubt).
 
 Where samples are farther apart than steps, only the last step before each is known: intervals in which a point may have
 closed are not known (the doubt is infinite).
@@ -33,8 +36,8 @@ _WHOLE = 1.0 + 1e-6  # of a step: an interval that is no longer is one
 class ContactWork:
     """What contacts do in the intervals between samples.
 
-    work (..., n − 1, points) [J], doubt (..., n − 1, points) [J]; hits (..., n − 1, points): points that close in an
-    interval, with an impulse; known (..., n − 1): an interval is a step, or no point can have closed in it.
+    work (..., n − 1, points) [J], doubt (..., n − 1, points) [J]; hits (..., n − 1, points): points that give an
+    impulse in an interval in which one closes; known (..., n − 1): an interval is a step, or none can close in it.
     gain, gain_doubt (..., n − 1): energy that an impact adds, all points together, and how wrong it may be; 0 without.
     """
 
@@ -76,7 +79,9 @@ class _Steps:
         p = self.found.points
         pushes = np.nan_to_num(self.force[..., 0]) > 0.0
         fast = self.found.gap_rate[..., :-1, :] < -p.resting
-        hits: np.ndarray = pushes & fast & (p.stiffness == 0.0)
+        hard = p.stiffness == 0.0
+        closes = np.any(pushes & fast & hard, axis=-1, keepdims=True) & (self.h > 0.0)
+        hits: np.ndarray = pushes & hard & closes
         return hits
 
     def _stays_clear(self) -> np.ndarray:
@@ -93,8 +98,19 @@ class _Steps:
         begins = np.isnan(last)
         begins[..., 1:, :, :] |= self.hits[..., :-1, :, None]  # an impulse before it says nothing about it
         change = np.where(begins, 0.0, 0.5 * (last - self.force))
-        work = self.h * np.sum(self.force * mean, axis=-1)
-        return work, self.h * np.abs(np.sum(change * mean, axis=-1))
+        turned = 0.5 * self.force * (self._carried() - self.after)
+        misses = np.abs(np.sum(change * mean, axis=-1)) + np.abs(np.sum(turned, axis=-1))
+        return self.h * np.sum(self.force * mean, axis=-1), self.h * misses
+
+    def _carried(self) -> np.ndarray:
+        """Velocities after each interval of points where they were before it: those that push."""
+        run, points = self.run, self.found.points
+        out = self.after.copy()
+        pushed = np.any(np.nan_to_num(self.force[..., 0]) > 0.0, axis=-1)
+        if pushed.any():
+            there = geometry(run.robot, points, run.q[..., :-1, :][pushed], run.v[..., 1:, :][pushed])
+            out[pushed] = in_axes(points, there.axes, there.slip, there.spin)
+        return out
 
     def at_once(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Work (k, points) of impulses in some intervals, its doubt, and how the sum (k,) changes along the step."""

@@ -14,13 +14,13 @@ Arrays = dict[str, np.ndarray]
 PREFIX = "event_"
 COLUMNS = ("run", "time", "q", "v_before", "v_after", "tau_before", "tau_after", "impulse", "energy_lost", "on",
            "captured")  # fmt: skip
-OPTIONAL = ("memory", "q_before")
+OPTIONAL = ("memory", "q_before", "contact_impulse", "contact_forces")
 BEGIN = ("begin_on", "begin_captured", "begin_present")
 FORCES = ("forces_before", "forces_after")
 NAMES = tuple(PREFIX + name for name in (*COLUMNS, *OPTIONAL, *BEGIN, *FORCES))
 
 _FLAGS = ("on", "begin_on", "begin_present")
-_LISTS = ("switches", "rows", "bodies", "captures", "one_sided")
+_LISTS = ("switches", "rows", "bodies", "captures", "one_sided", "points")
 
 
 def packed(events: EventTable) -> tuple[Header, Arrays]:
@@ -43,7 +43,8 @@ def unpacked(header: Header, arrays: Arrays) -> EventTable:
     if not header:
         return NO_EVENTS
     n, runs = len(header["kind"]), header["runs"]
-    lists: Header = {name: tuple(tuple(x) if isinstance(x, list) else x for x in header[name]) for name in _LISTS}
+    given = {name: header.get(name, ()) for name in _LISTS}
+    lists: Header = {name: tuple(tuple(x) if isinstance(x, list) else x for x in own) for name, own in given.items()}
     found = {name: arrays[PREFIX + name] for name in (*COLUMNS, *OPTIONAL, *BEGIN) if PREFIX + name in arrays}
     plain: Arrays = {name: np.zeros((n, 0)) for name in COLUMNS} | {name: np.zeros((runs, 0)) for name in BEGIN}
     plain |= {name: np.zeros(n) for name in ("run", "time", "energy_lost")}

@@ -161,8 +161,8 @@ def _events(f, header: Header, arrays: Arrays) -> None:
     events = header.get("events")
     if not events:
         return
-    widths = {name: arrays[f"event_{name}"].shape[-1] for name in ("q", "v_before", "captured", "memory")
-              if f"event_{name}" in arrays}  # fmt: skip
+    wide = ("q", "v_before", "captured", "memory", "contact_forces")
+    widths = {name: arrays[f"event_{name}"].shape[-1] for name in wide if f"event_{name}" in arrays}
     _scale(f, "event", np.arange(len(events["kind"])), "number of the event")
     _scale(f, "event_run_number", np.arange(events["runs"]), "number of the run")
     scales: dict[str, Any] = {
@@ -170,6 +170,7 @@ def _events(f, header: Header, arrays: Arrays) -> None:
         "event_dof": np.arange(widths.get("v_before", 0)),
         "event_captured_entry": np.arange(widths.get("captured", 0)),
         "event_memory_entry": np.arange(widths.get("memory", 0)),
+        "event_contact_component": np.arange(widths.get("contact_forces", 0)),
         "event_component": _COMPONENTS,
         "switch": events["switches"],
         "closure_row": [name for name, *_ in events["rows"]],
@@ -197,6 +198,7 @@ _EVENT_AXES: dict[str, tuple[str, ...]] = {
     "on": ("event", "switch"),
     "captured": ("event", "event_captured_entry"),
     "memory": ("event", "event_memory_entry"),
+    **dict.fromkeys(("contact_impulse", "contact_forces"), ("event", "event_contact_component")),
     "forces_before": ("event", "event_forced_body", "event_component"),
     "forces_after": ("event", "event_forced_body", "event_component"),
     "begin_on": ("event_run_number", "switch"),

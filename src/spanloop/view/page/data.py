@@ -168,7 +168,10 @@ def _seen(seen: Scene) -> dict[str, Any]:
     return {
         "meshes": meshes,
         "checkered": any(p.is_floor for p in seen.patches),
-        "patches": [{"body": p.body, "shapes": [_shape(s, numbers) for s in shapes]} for p, shapes in patches],
+        "patches": [
+            {"body": p.body, "at": _flat(p.placement), "shapes": [_shape(s, numbers) for s in shapes]}
+            for p, shapes in patches
+        ],
         "bodies": [
             {
                 "name": b.name,

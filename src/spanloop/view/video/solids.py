@@ -65,10 +65,6 @@ def solids(seen: Scene, holds: Sequence[SceneHold] = ()) -> Solids:
             parts.append(
                 _part(mesh or primitive(shape.kind, shape.size), shape.placement, shape.color or body.color, k)
             )
-    for k, patch in enumerate(seen.patches):
-        for shape in patch.shapes(str(k)):
-            assert shape.mesh is not None
-            parts.append(_part(shape.mesh, shape.placement, palette.GROUND, patch.body))
     for shape, color, k in _joint_marks(seen):
         parts.append(_part(primitive(shape.kind, shape.size), shape.placement, color, k))
     count = len(seen.closures)
@@ -83,6 +79,16 @@ def solids(seen: Scene, holds: Sequence[SceneHold] = ()) -> Solids:
         color = palette.EVENTS["impact"] if hold.is_stop else palette.CLOSED
         parts.append(_part(primitive("cylinder", (radius, 0.5 * radius)), turn, color, j.body, 2 * count + number))
     return _joined(parts)
+
+
+def surfaces(seen: Scene) -> list[Solids | None]:
+    """The triangles of each of the scene's patches; None for a floor without arrows."""
+    out: list[Solids | None] = []
+    for patch in seen.patches:
+        meshes = [(s.mesh, s.placement) for s in patch.shapes("") if s.mesh is not None]
+        parts = [_part(mesh, placement, palette.GROUND, patch.body) for mesh, placement in meshes]
+        out.append(_joined(parts) if parts else None)
+    return out
 
 
 def slides(seen: Scene, poses: np.ndarray, present: np.ndarray) -> Solids | None:
@@ -104,7 +110,8 @@ def slides(seen: Scene, poses: np.ndarray, present: np.ndarray) -> Solids | None
 def contact_arrows(touching: ContactForces, k: int, size: float) -> Solids | None:
     """Arrows of the forces of contacts at sample k, in the world; size [m]: of the mechanism."""
     parts = []
-    for point, way, state in zip(touching.points[k], touching.arrows(size)[k], touching.states[k], strict=True):
+    now = touching.sample(k)
+    for point, way, state in zip(now.points[0], now.arrows(size)[0], now.states[0], strict=True):
         length = float(np.linalg.norm(way))
         if length > 0.0:
             x, y, z = (way / length).tolist()

@@ -19,7 +19,7 @@ from spanloop.view.contact_forces import contact_forces
 from spanloop.view.moving_scene import moving_scene
 from spanloop.view.target_file import target_file
 from spanloop.view.video.rasterizer import LENS, Eye, Triangles, ground, picture
-from spanloop.view.video.solids import Solids, contact_arrows, slides, solids
+from spanloop.view.video.solids import Solids, contact_arrows, slides, solids, surfaces
 from spanloop.view.window import Window, window
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def frames(
     touching = None if found is None else found.at(run.times, times)
     seen, at = moved.scene, moved.poses
     shown = window(seen, moved.corners())
-    solid = solids(seen, moved.holds)
+    solid, planes = solids(seen, moved.holds), surfaces(seen)
     marks = np.concatenate([moved.closed, moved.broken, moved.held], axis=1)
     shown_parts: dict[bytes, Solids] = {}
     away = _distance(shown, view, size[0] / size[1]) * _direction(view)
@@ -113,6 +113,9 @@ def frames(
         if key not in shown_parts:
             shown_parts[key] = solid.shown(present, flags)
         parts = [shown_parts[key].at(at[k]), slides(seen, at[k], present)]
+        for patch, plane in zip(seen.patches, planes, strict=True):
+            if plane is not None and present[patch.body] and patch.faces(eye.position, at[k, patch.body]):
+                parts.append(plane.at(at[k]))
         arrows = None if touching is None else contact_arrows(touching, k, seen.size)
         image = picture(eye, back, shown.ground, _triangles([*parts, arrows]), _triangles([arrows]))
         yield np.round(255.0 * image).astype(np.uint8)

@@ -11,6 +11,7 @@ class Contacts {
     this.colors = { [STICKS]: colorOf(data.colors.sticks), [SLIPS]: colorOf(data.colors.slips), [BOUNCES]: colorOf(data.colors.stop) };
     this.patches = data.patches.map((p) => ({
       body: p.body,
+      at: p.at,
       object: stage.made((s) => p.shapes.forEach((x) => s.shape(x, colorOf(data.bodies[0].color), data.meshes))),
     }));
     this.shapes = data.bodies.map((b) => stage.made((s) => b.contacts.forEach((x) => s.shape(x, colorOf(data.colors.sticks), data.meshes))));
@@ -28,9 +29,13 @@ class Contacts {
     return out;
   }
 
-  drawPatches(lit) {
+  // planes from their open side, or those that are seen from behind
+  drawPatches(lit, behind = false) {
     const { drawing, at } = this.stage;
     for (const p of this.patches.filter((x) => this.stage.isThere(x.body))) {
+      const m = product(at[p.body], p.at);
+      const height = dot([m[8], m[9], m[10]], subtract(lit.eye, [m[12], m[13], m[14]]));
+      if (height < 0 !== behind) continue;
       drawing.use('solid', { ...lit, model: at[p.body] });
       drawing.draw(p.object);
     }

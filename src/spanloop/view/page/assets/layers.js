@@ -225,6 +225,7 @@ class Stage {
     this.drawHolds(lit);
     this.drawMoments(lit);
     if (this.shown.shapes) this.contacts.drawShapes(lit);
+    d.blended(() => this.contacts.drawPatches({ ...lit, alpha: 0.25 }, true));
     const forces = (light) => {
       if (this.shown.forces) this.drawForces(light);
       if (this.shown.contacts) this.contacts.drawForces(light);
