@@ -53,7 +53,7 @@ from spanloop.math.scalar import absolute, sqrt, where
 TOLERANCE = 1e-12  # m/s
 FINE = 1e-15  # m/s: where steps end even if the next one were better
 STALLED = 0.0625  # share of the merit that a step leaves which is not worth another
-REGULAR = 1e-9  # ε beside the mean diagonal of W
+REGULAR = 0.5  # ε beside the mean diagonal of W and the root of the numbers' rounding: 7e-9 in float64
 STEPS, GROWTH = 10, 2  # steps of Newton's method in the first round, and how many more in each that follows
 ROUNDS = 40
 FACTORS = (1.0, 0.1, 10.0)  # of ρ, round after round
@@ -63,10 +63,11 @@ TURNS = 4 * (STEPS + GROWTH * ROUNDS) * ROUNDS  # bound of the loop; rounds end 
 USUAL = 3  # turns of a solve that begins with the impulses of the last step
 PREFIX = "solve."
 FINITE = 1e30  # of the merit
+FAILED = PREFIX + "failed"  # an array of one number: 1 where no answer was found, -1 elsewhere
 COUNTS = ("steps", "swept")  # of Newton's method and of sweeps, in one solve
 _START = {"merit": 0.0, "near": -1.0, "part": 1.0, "step": 0.0, "round": 0.0, "factor": FACTORS[0], "fresh": 1.0,
           "halving": 1.0, "left": 1.0, "newton": -1.0, "sweep": -1.0, "sweeps": FIRST_SWEEPS, "steps": 0.0,
-          "swept": 0.0}  # fmt: skip
+          "swept": 0.0, "failed": -1.0}  # fmt: skip
 _ONES = ("merit.trial", "worst", "size", "sweeping", "scale", "scale.moments", "count", "root", "rounding", "unit")
 
 
@@ -156,9 +157,10 @@ class _Solver:
         def start(scale, moments, count, rounding, unit):
             many = where(count[0] > 0.5, count[0], 1.0)
             eps = absolute((unit[0] * (4.0 / 3.0) - unit[0]) * 3.0 - unit[0])  # 2⁻⁵² or 2⁻²³: 4/3 is rounded
+            regular = REGULAR * sqrt(eps) / many
             eps = 4.0 * eps
             return (
-                [REGULAR * scale[0] / many], [REGULAR * moments[0] / many], [eps * rounding[0]], [eps],
+                [regular * scale[0]], [regular * moments[0]], [eps * rounding[0]], [eps],
                 *([x] for x in _START.values()), [FINITE],
             )  # fmt: skip
 
@@ -211,7 +213,7 @@ class _Solver:
         """Whether the trial is the answer, is accepted, or its step is halved; and what comes next."""
 
         def page(trial, worst, size, merit, near, part, step, round_, fresh, halving, factor, root, rounding, unit,
-                 left, residual, count):  # fmt: skip
+                 left, residual, count, failed):  # fmt: skip
             goes_on, is_fresh = left[0] > 0.0, fresh[0] > 0.0
             bound = unit[0] * (root[0] * size[0]) + rounding[0]
             is_finite = trial[0] < FINITE
@@ -242,12 +244,13 @@ class _Solver:
                 [where(sweep, -halving[0], halving[0])],
                 [where(accepted, worst[0], residual[0])],
                 [where(newton, count[0] + 1.0, count[0])],
+                [where(goes_on & last_chance & ~ends & ~is_near, 1.0, failed[0])],
             )  # fmt: skip
 
         reads = ("merit.trial", "worst", "size", "merit", "near", "part", "step", "round", "fresh", "halving", "factor",
-                 "root", "rounding", "unit", "left", self._whole("residual"), "steps")  # fmt: skip
+                 "root", "rounding", "unit", "left", self._whole("residual"), "steps", "failed")  # fmt: skip
         writes = ("left", "newton", "sweep", "fresh", "near", "merit", "part", "step", "round", "factor", "halving",
-                  self._whole("residual"), "steps")  # fmt: skip
+                  self._whole("residual"), "steps", "failed")  # fmt: skip
         return self._call("decide", reads, writes, page)
 
     def _whole(self, name: str) -> Block:

@@ -37,9 +37,10 @@ _ROUNDING = 1e-9  # of the time between samples: this near to the first or last 
 def at(run: Trajectory, times) -> Trajectory:
     """The run at these times [s], which must increase and lie within it."""
     wanted = _checked(run, times)
-    if run.batch and not is_uniform(run) and len(run.segments) == 1:
+    changes = not np.isin(run.events.kind, ("end", "continued")).all()
+    if run.batch and (changes or not is_uniform(run)) and len(run.segments) == 1:
         return _of_runs(run, wanted)
-    if run.batch and not np.isin(run.events.kind, ("end", "continued")).all():
+    if run.batch and changes:
         raise UnsupportedError(
             "at: the runs of this batch have events and go on with another model, each cut at its own times. Resample "
             "one of them: run[0].at(times)"

@@ -117,6 +117,36 @@ class Rollout:
         slices.share(work)
         return counts
 
+    def bound_step(self, state: np.ndarray, constants: np.ndarray) -> Callable[[], bool]:
+        """A function that takes one step from state (1, width), in place, with constants (1, width) as they are then.
+
+        Both arrays are in plain C order and stay where they are. The function returns whether the step ended well.
+        """
+        assert all(x.flags.c_contiguous and x.dtype == self.dtype for x in (state, constants))
+        why, counts = np.zeros(1, np.uint8), np.zeros(1, np.int64)
+        parts = _Parts(
+            self,
+            state,
+            constants,
+            np.zeros((1, 1, 0), self.dtype),
+            why,
+            counts,
+            Steps(0.0, 1.0, 0, 1),
+            None,
+            None,
+            None,
+        )
+        function, arguments = self._single[0], (*parts.arguments(0, 1), 0, 1)
+
+        def step() -> bool:
+            function(*arguments)
+            if parts.why[0]:
+                parts.why[0] = 0
+                return False
+            return True
+
+        return step
+
     @cached_property
     def _single(self) -> _Function:
         return self._function(1)

@@ -47,7 +47,7 @@ def joined(
 
 def _own(run: Trajectory, segments: tuple[Segment, ...]) -> list[Segment]:
     """Segments that know their models, and where no events tell, that nothing opens or closes in them."""
-    still = None if run.batch and run.events.switches else ()
+    still = None if run.batch and (run.events.switches or run.events.points) else ()
     return [replace(s, model=s.model or run.model, closed=still if s.closed is None else s.closed) for s in segments]
 
 
