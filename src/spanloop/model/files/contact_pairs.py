@@ -7,8 +7,11 @@ followed in every step of a run, whether its shapes are near or not.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
 
 from spanloop.errors import InputError, UnsupportedError, listed
 from spanloop.model.contacts.contact import PAIRS, Contact, ContactSide
@@ -34,38 +37,48 @@ class Side:
     geometry: Geometry | None
     link: str
 
-    @property
-    def is_fixed(self) -> bool:
-        """Whether the world carries it."""
-        return self.link == WORLD
-
 
 @dataclass(frozen=True)
-class Pair:
-    """Two shapes that collide; values: friction, torsion, rolling and restitution; name: "" for one from the shapes."""
+class Details:
+    """What a pair has besides its sides: friction, torsion, rolling and restitution; a name of its own; its place."""
 
-    a: Side
-    b: Side
     values: dict[str, float] = field(default_factory=dict)
     name: str = ""
     where: str = ""
 
-    @property
-    def is_supported(self) -> bool:
-        """Whether the gap between the two shapes is known."""
-        shapes = (self.a.what, self.b.what)
-        known = shapes in PAIRS or shapes[::-1] in PAIRS
-        return known and self.a.geometry is not None and self.b.geometry is not None
 
-    @property
-    def is_on_ground(self) -> bool:
-        """Whether one of the shapes is fixed to the world."""
-        return self.a.is_fixed or self.b.is_fixed
+@dataclass(frozen=True)
+class Colliding:
+    """The pairs of shapes that a file lets collide: ends (n, 2), the numbers of their sides; details of number k."""
 
-    @property
-    def kind(self) -> str:
-        """The two kinds of shapes, in alphabetical order."""
-        return " with ".join(sorted((self.a.what, self.b.what)))
+    sides: Sequence[Side]
+    ends: np.ndarray
+    details: Callable[[int], Details]
+
+    @cached_property
+    def is_apart(self) -> np.ndarray:
+        """(n,) whether two links carry the shapes."""
+        links = np.unique([side.link for side in self.sides], return_inverse=True)[1][self.ends]
+        return links[:, 0] != links[:, 1]
+
+    @cached_property
+    def is_supported(self) -> np.ndarray:
+        """(n,) whether the gap between the two shapes is known."""
+        names = list(dict.fromkeys(side.what for side in self.sides))
+        known = np.array([[(a, b) in PAIRS or (b, a) in PAIRS for b in names] for a in names])
+        kinds = np.array([names.index(side.what) for side in self.sides])[self.ends]
+        has_shape = np.array([side.geometry is not None for side in self.sides])[self.ends]
+        return known[kinds[:, 0], kinds[:, 1]] & has_shape.all(axis=1)
+
+    @cached_property
+    def is_on_ground(self) -> np.ndarray:
+        """(n,) whether one of the shapes is fixed to the world."""
+        return np.array([side.link == WORLD for side in self.sides])[self.ends].any(axis=1)
+
+    def sides_of(self, k: int) -> tuple[Side, Side]:
+        """The sides of a pair: one that moves first, a plane last."""
+        a, b = sorted((self.sides[i] for i in self.ends[k]), key=lambda s: (s.link == WORLD, s.what == "plane"))
+        return a, b
 
 
 def check_choice(contacts: bool | str) -> bool | str:
@@ -75,34 +88,37 @@ def check_choice(contacts: bool | str) -> bool | str:
     return contacts
 
 
-def contacts_of(described: Sequence[Pair], contacts: bool | str, file: str, notes: LoadNotes) -> tuple[Contact, ...]:
-    """The contacts that the caller asks for; a note lists the pairs that are left out."""
-    pairs = [p for p in described if p.a.link != p.b.link]
-    wanted = [p for p in pairs if p.is_on_ground or contacts != "ground"]
-    supported = [p for p in wanted if p.is_supported]
-    if not contacts:
-        _note_unread(supported, len(wanted), notes)
+def contacts_of(pairs: Colliding, contacts: bool | str, file: str, notes: LoadNotes) -> tuple[Contact, ...]:
+    """The contacts that the caller asks for; notes list the pairs that are left out."""
+    if not len(pairs.ends):
         return ()
-    missing = [p.kind for p in wanted if not p.is_supported]
-    if missing:
-        notes.add("contacts of shapes without a known gap left out", _counted(missing))
-    if len(pairs) < len(described):
-        notes.add("contacts of shapes on one link left out", _count(len(described) - len(pairs)))
-    if contacts == "ground" and len(pairs) > len(wanted):
-        notes.add("contacts between shapes that both move left out", _count(len(pairs) - len(wanted)))
-    if len(supported) > MOST_PAIRS:
-        raise UnsupportedError(_too_many(supported, file))
-    return _named(supported)
+    if not contacts:
+        _note_unread(pairs, notes)
+        return ()
+    wanted = pairs.is_apart & (pairs.is_on_ground | (contacts != "ground"))
+    missing = np.flatnonzero(wanted & ~pairs.is_supported)
+    if missing.size:
+        notes.add("contacts of shapes without a known gap left out", _kinds(pairs, missing))
+    if not pairs.is_apart.all():
+        notes.add("contacts of shapes on one link left out", _count((~pairs.is_apart).sum()))
+    moving = pairs.is_apart & ~pairs.is_on_ground
+    if contacts == "ground" and moving.any():
+        notes.add("contacts between shapes that both move left out", _count(moving.sum()))
+    found = np.flatnonzero(wanted & pairs.is_supported)
+    if found.size > MOST_PAIRS:
+        raise UnsupportedError(_too_many(pairs, found, file))
+    return _named(pairs, found)
 
 
-def _note_unread(supported: Sequence[Pair], described: int, notes: LoadNotes) -> None:
+def _note_unread(pairs: Colliding, notes: LoadNotes) -> None:
+    described, supported = int(pairs.is_apart.sum()), pairs.is_apart & pairs.is_supported
+    n, on_ground = int(supported.sum()), int((supported & pairs.is_on_ground).sum())
     if not described:
         return
-    on_ground = sum(p.is_on_ground for p in supported)
-    if not supported:
+    if not n:
         how = "no pair of these shapes is supported"
-    elif len(supported) <= MOST_PAIRS:
-        how = f"sl.load(path, contacts=True) reads {_all_of(len(supported), described)}"
+    elif n <= MOST_PAIRS:
+        how = f"sl.load(path, contacts=True) reads {'them' if n == described else f'{n} of them'}"
     elif 0 < on_ground <= MOST_PAIRS:
         how = f"sl.load(path, contacts='ground') reads the {on_ground} with shapes fixed to the world"
     else:
@@ -110,50 +126,46 @@ def _note_unread(supported: Sequence[Pair], described: int, notes: LoadNotes) ->
     notes.add(f"contacts left out; {how}", f"{_count(described)} of shapes")
 
 
-def _all_of(n: int, described: int) -> str:
-    return "them" if n == described else f"{n} of them"
-
-
-def _too_many(pairs: Sequence[Pair], file: str) -> str:
+def _too_many(pairs: Colliding, found: np.ndarray, file: str) -> str:
     """A sentence with the groups of pairs that are largest, and what to do."""
-    groups = Counter(" with ".join(sorted((p.a.at, p.b.at))) for p in pairs)
-    shown = listed([f"{bodies} ({n})" for bodies, n in groups.most_common(4)], 4)
-    on_ground = sum(p.is_on_ground for p in pairs)
+    sides = [[side.at for side in pairs.sides_of(k)] for k in found]
+    groups = Counter(" with ".join(sorted(bodies)) for bodies in sides).most_common(4)
+    on_ground = int(pairs.is_on_ground[found].sum())
     ground = f"contacts='ground' reads the {on_ground} with shapes fixed to the world; or "
-    advice = (
-        ground if 0 < on_ground <= MOST_PAIRS else ""
-    ) + f"choose pairs after loading without contacts: {_BY_HAND}"
     return (
-        f"{file}: {len(pairs)} pairs of shapes collide; {MOST_PAIRS} at most are read, as a run follows every pair in "
-        f"every step. Largest groups: {shown}. Try: {advice}"
+        f"{file}: {found.size} pairs of shapes collide; {MOST_PAIRS} at most are read, as a run follows every pair in "
+        f"every step. Largest groups: {listed([f'{bodies} ({n})' for bodies, n in groups], 4)}. "
+        f"Try: {ground if 0 < on_ground <= MOST_PAIRS else ''}choose pairs after loading without contacts: {_BY_HAND}"
     )
 
 
 def _count(n: int) -> str:
-    return f"{n} pair" + "s" * (n != 1)
+    return f"{n} pair" if n == 1 else f"{n} pairs"
 
 
-def _counted(kinds: Sequence[str]) -> str:
-    counts = Counter(kinds).most_common()
-    shown = ", ".join(f"{n} of {kind}" for kind, n in counts[:4])
-    return shown + (f" and {sum(n for _, n in counts[4:])} others" if len(counts) > 4 else "")
+def _kinds(pairs: Colliding, numbers: np.ndarray) -> str:
+    """How many pairs there are of which kinds, the most frequent first."""
+    kinds = Counter(tuple(sorted(side.what for side in pairs.sides_of(k))) for k in numbers).most_common()
+    shown = ", ".join(f"{n} of {a} with {b}" for (a, b), n in kinds[:4])
+    return shown + (f" and {sum(n for _, n in kinds[4:])} others" if len(kinds) > 4 else "")
 
 
-def _named(pairs: Sequence[Pair]) -> tuple[Contact, ...]:
+def _named(pairs: Colliding, numbers: np.ndarray) -> tuple[Contact, ...]:
     """Contacts with names of their own: that of the shape on the only ground, else those of both shapes."""
-    grounds = {p.b.name for p in pairs if p.b.is_fixed and p.b.what == "plane"}
+    grounds = {b.name for _, b in map(pairs.sides_of, numbers) if b.link == WORLD and b.what == "plane"}
     taken: set[str] = set()
     out = []
-    for p in pairs:
-        alone = len(grounds) == 1 and p.b.name in grounds
-        contact = _contact(p, p.name or (p.a.name if alone else f"{p.a.name}:{p.b.name}"))
+    for k in numbers:
+        (a, b), details = pairs.sides_of(k), pairs.details(k)
+        alone = len(grounds) == 1 and b.name in grounds
+        contact = _contact(a, b, details, details.name or (a.name if alone else f"{a.name}:{b.name}"))
         while taken & {contact.name, *contact.point_names}:
-            contact = _contact(p, contact.name + "_")
+            contact = _contact(a, b, details, contact.name + "_")
         taken |= {contact.name, *contact.point_names}
         out.append(contact)
     return tuple(out)
 
 
-def _contact(p: Pair, name: str) -> Contact:
-    a, b = (ContactSide(side.at, side.geometry) for side in (p.a, p.b) if side.geometry is not None)
-    return Contact(name, a, b, where=p.where, **p.values)  # type: ignore[arg-type]
+def _contact(a: Side, b: Side, details: Details, name: str) -> Contact:
+    one, other = (ContactSide(side.at, side.geometry) for side in (a, b) if side.geometry is not None)
+    return Contact(name, one, other, where=details.where, **details.values)  # type: ignore[arg-type]

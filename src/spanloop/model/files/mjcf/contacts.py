@@ -7,13 +7,13 @@ a joint between them, on a body and its parent (the world is nobody's parent her
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from spanloop.model.files.contact_pairs import Pair, Side
+from spanloop.model.files.contact_pairs import Colliding, Details, Side
 from spanloop.model.files.load_notes import ACTS, LoadNotes
 from spanloop.model.parts import WORLD, Geometry, Surface
 
@@ -35,29 +35,32 @@ def read_surface(m: Any, g: int) -> Surface:
     return Surface(slide, spin, roll, None, "maximum", int(m.geom_condim[g]), int(m.geom_priority[g]))
 
 
-def read_pairs(source: Any, solids: Solids, notes: LoadNotes, with_values: bool) -> list[Pair]:
-    """All pairs that collide in MuJoCo; with_values: with their friction."""
+def read_pairs(source: Any, solids: Solids, notes: LoadNotes) -> Colliding:
+    """All pairs that collide in MuJoCo: those of <pair>s first."""
     m = source.model
-    if _is_disabled(source):
-        return []
-    elements = {g.id: g for g in source.spec.geoms}
     sides = _sides(source, solids)
-    pairs, seen = [], set[frozenset[int]]()
-    for k, a, b in declared_pairs(m):
-        if frozenset((a, b)) in seen:
-            notes.add("a second <pair> of the same geoms left out", f"{sides[a].name!r} and {sides[b].name!r}")
-            continue
-        seen.add(frozenset((a, b)))
-        values = pair_values(source, k) if with_values else {}
-        if m.pair_friction[k][0] != m.pair_friction[k][1] or m.pair_friction[k][3] != m.pair_friction[k][4]:
+    if _is_disabled(source):
+        return Colliding(sides, np.zeros((0, 2), int), lambda k: Details())
+    declared = declared_pairs(m)
+    for k in range(m.npair):
+        if k not in declared.values():
+            one, other = sides[m.pair_geom1[k]].name, sides[m.pair_geom2[k]].name
+            notes.add("a second <pair> of the same geoms left out", f"{one!r} and {other!r}")
+        elif m.pair_friction[k][0] != m.pair_friction[k][1] or m.pair_friction[k][3] != m.pair_friction[k][4]:
             notes.add("friction that differs between two directions, the smaller is read", f"<pair> {k}")
-        where = next((source.where(p) for p in source.spec.pairs if p.id == k), "")
-        pairs.append(Pair(*_ordered(sides[a], sides[b]), values, m.pair(k).name, where))
-    for a, b in candidate_pairs(m, source.mujoco):
-        values = geom_values(source, a, b) if with_values else {}
-        where = source.where(elements[max(a, b)]) if with_values else ""
-        pairs.append(Pair(*_ordered(sides[a], sides[b]), values, where=where))
-    return pairs
+    numbers = list(declared.values())
+    ends = np.concatenate((np.array(list(declared), int).reshape(-1, 2), candidate_pairs(m, source.mujoco)))
+
+    def details(k: int) -> Details:
+        if k < len(numbers):
+            pair = numbers[k]
+            where = next((source.where(p) for p in source.spec.pairs if p.id == pair), "")
+            return Details(pair_values(source, pair), m.pair(pair).name, where)
+        a, b = ends[k].tolist()
+        element = next(g for g in source.spec.geoms if g.id == max(a, b))
+        return Details(geom_values(source, a, b), where=source.where(element))
+
+    return Colliding(sides, ends, details)
 
 
 def note_settings(source: Any, notes: LoadNotes) -> None:
@@ -80,32 +83,38 @@ def _is_disabled(source: Any) -> bool:
 # ---- which geoms collide
 
 
-def declared_pairs(m: Any) -> Iterator[tuple[int, int, int]]:
-    """Number of each <pair>, and of its two geoms."""
+def declared_pairs(m: Any) -> dict[tuple[int, int], int]:
+    """The number of the <pair> of two geoms, of several the first."""
+    out: dict[tuple[int, int], int] = {}
     for k in range(m.npair):
-        yield k, int(m.pair_geom1[k]), int(m.pair_geom2[k])
+        a, b = sorted((int(m.pair_geom1[k]), int(m.pair_geom2[k])))
+        out.setdefault((a, b), k)
+    return out
 
 
-def candidate_pairs(m: Any, mujoco: Any) -> Iterator[tuple[int, int]]:
-    """Numbers of the geoms that collide by MuJoCo's filters, without those of a <pair>."""
-    bodies = m.geom_bodyid
+def candidate_pairs(m: Any, mujoco: Any) -> np.ndarray:
+    """Numbers (n, 2) of the geoms that collide by MuJoCo's filters, without those of a <pair>."""
+    bodies = m.geom_bodyid.astype(int)
     welded = m.body_weldid[bodies]
     above = m.body_weldid[m.body_parentid[welded]]
     flat = np.isin(m.geom_type, (int(mujoco.mjtGeom.mjGEOM_PLANE), int(mujoco.mjtGeom.mjGEOM_HFIELD)))
     with_parents = int(m.opt.disableflags) & int(mujoco.mjtDisableBit.mjDSBL_FILTERPARENT)
-    excluded = {(int(s) >> 16, int(s) & 0xFFFF) for s in m.exclude_signature}
-    declared = {frozenset((a, b)) for _, a, b in declared_pairs(m)}
+    declared = np.array([a * m.ngeom + b for a, b in declared_pairs(m)], int)
     solid = np.flatnonzero(m.geom_contype | m.geom_conaffinity)
+    found = [np.zeros((0, 2), int)]
     for n, a in enumerate(solid.tolist()):
-        rest = solid[n + 1 :]
-        good = (m.geom_contype[a] & m.geom_conaffinity[rest]) | (m.geom_contype[rest] & m.geom_conaffinity[a]) != 0
-        good &= (welded[rest] != welded[a]) & ~(flat[rest] & flat[a])
+        b = solid[n + 1 :]
+        good = (m.geom_contype[a] & m.geom_conaffinity[b]) | (m.geom_contype[b] & m.geom_conaffinity[a]) != 0
+        good &= (welded[b] != welded[a]) & ~(flat[b] & flat[a])
         if not with_parents and welded[a] != 0:
-            good &= ~((welded[rest] != 0) & ((above[rest] == welded[a]) | (welded[rest] == above[a])))
-        for b in rest[good].tolist():
-            ends = tuple(sorted((int(bodies[a]), int(bodies[b]))))
-            if ends not in excluded and frozenset((a, b)) not in declared:
-                yield a, b
+            good &= ~((welded[b] != 0) & ((above[b] == welded[a]) | (welded[b] == above[a])))
+        if m.nexclude:
+            low, high = np.minimum(bodies[a], bodies[b]), np.maximum(bodies[a], bodies[b])
+            good &= ~np.isin((low << 16) + high, m.exclude_signature)
+        good &= ~np.isin(a * m.ngeom + b, declared)
+        b = b[good]
+        found.append(np.stack((np.full_like(b, a), b), axis=1))
+    return np.concatenate(found)
 
 
 # ---- how they rub
@@ -157,8 +166,3 @@ def _sides(source: Any, solids: Solids) -> list[Side]:
         at = solids.names[body] if body else WORLD
         out.append(Side(name, at, source.other_shapes.get(g, what), shape, solids.links[at]))
     return out
-
-
-def _ordered(a: Side, b: Side) -> tuple[Side, Side]:
-    """The side that moves first, a plane last."""
-    return (b, a) if (a.is_fixed, a.what == "plane") > (b.is_fixed, b.what == "plane") else (a, b)

@@ -90,8 +90,8 @@ def _contacts(
 ) -> tuple[Contact, ...]:
     """The contacts between shapes of the model's bodies, whose frames are at their joints, and of the world."""
     shapes = {g: model.body(name).geometry[k] for g, (name, k) in parts.shapes.items()} | parts.ground
-    pairs = read_pairs(source, Solids(parts.names, links_of(model, model.joints), shapes), notes, bool(contacts))
-    if contacts and pairs:
+    pairs = read_pairs(source, Solids(parts.names, links_of(model, model.joints), shapes), notes)
+    if contacts and len(pairs.ends):
         note_settings(source, notes)
     return contacts_of(pairs, contacts, file, notes)
 

@@ -10,9 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
+import numpy as np
+
 from spanloop.errors import FileError
 from spanloop.model.contacts.contact_check import links_of
-from spanloop.model.files.contact_pairs import Pair, Side
+from spanloop.model.files.contact_pairs import Colliding, Details, Side
 from spanloop.model.files.load_notes import ACTS, LoadNotes
 from spanloop.model.files.sdf.links import Solid
 from spanloop.model.files.sdf.scopes import Scope
@@ -37,7 +39,7 @@ class _Shape:
     where: str
 
 
-def read_pairs(model: Model, solids: Mapping[str, list[Solid]], scopes: list[Scope], has_ground: bool) -> list[Pair]:
+def read_pairs(model: Model, solids: Mapping[str, list[Solid]], scopes: list[Scope], has_ground: bool) -> Colliding:
     """All pairs that collide; solids: by body; has_ground: with Gazebo's ground plane."""
     links = links_of(model, model.joints)
     shapes = list(_shapes(model, solids, links, _self_colliding(scopes)))
@@ -46,16 +48,21 @@ def read_pairs(model: Model, solids: Mapping[str, list[Solid]], scopes: list[Sco
         shapes.append(_Shape(side, ALL_BITS, "ground_plane", False, ""))
     neighbours = {frozenset((links[j.parent], links[j.child])) for j in model.joints}
     neighbours |= {frozenset((links[x.a], links[x.b])) for x in model.loops}
-    pairs = []
-    for one, other in combinations(shapes, 2):
-        ends = frozenset((one.side.link, other.side.link))
-        apart = len(ends) > 1 and bool(one.mask & other.mask)
-        if one.family == other.family:
-            apart &= one.collides_in_family and other.collides_in_family and ends not in neighbours
-        if apart:
-            a, b = sorted((one, other), key=lambda s: (s.side.is_fixed, s.side.what == "plane"))
-            pairs.append(Pair(a.side, b.side, _values(a.side, b.side), where=a.where))
-    return pairs
+    ends = [ij for ij in combinations(range(len(shapes)), 2) if _collide(shapes[ij[0]], shapes[ij[1]], neighbours)]
+
+    def details(k: int) -> Details:
+        one, other = (shapes[i] for i in ends[k])
+        return Details(_values(one.side, other.side), where=one.where or other.where)
+
+    return Colliding([s.side for s in shapes], np.array(ends, int).reshape(-1, 2), details)
+
+
+def _collide(a: _Shape, b: _Shape, neighbours: set[frozenset[str]]) -> bool:
+    if a.side.link == b.side.link or not a.mask & b.mask:
+        return False
+    if a.family != b.family:
+        return True
+    return a.collides_in_family and b.collides_in_family and {a.side.link, b.side.link} not in neighbours
 
 
 def _shapes(

@@ -55,7 +55,7 @@ def loads(
     try:
         model, solids, scopes = _read(top, version_of(root), base, file, folders, notes)
         pairs = read_pairs(model, solids, scopes, GROUND_PLANE in way.left_out)
-        if contacts and pairs:
+        if contacts and len(pairs.ends):
             note_settings(solids, notes)
         model = replace(model, contacts=contacts_of(pairs, contacts, file, notes))
     except SpanloopError as error:
