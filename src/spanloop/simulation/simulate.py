@@ -367,7 +367,7 @@ def _refined(problem: Problem, times: Grid, integrator: Integrator) -> Trajector
     """
     integrator = replace(integrator, checkpoint=None)
     assert integrator.accuracy is not None
-    first = problem.applied.memory or problem.system.contacts  # a memory, and forces of contacts, are constant in a step
+    first = problem.applied.memory or problem.system.contacts  # constant in a step
     order = 1 if first else ORDER[integrator.name]
     accuracy, factor, best = integrator.accuracy, 2**order - 1, np.inf
     slowest = 1.0 if integrator.name == "implicit" else 0.7  # errors of modes that steps do not resolve fall late
