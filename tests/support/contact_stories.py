@@ -339,8 +339,11 @@ class Woodpecker:
         return model
 
     def start(self) -> tuple[np.ndarray, np.ndarray]:
-        """q and v of Siconos' run; its angles are absolute, those of the model relative."""
-        tilt, turn, fall, turning = (self.angles * x for x in (-0.1036, -0.2788, -0.3411, -7.4583))
+        """q and v of Siconos' run, with the sleeve on its lower edge; the bird's angle is relative to the sleeve's."""
+        turn, fall, turning = (self.angles * x for x in (-0.2788, -0.3411, -7.4583))
+        pole = self.sleeve - self.angles * (self.sleeve - self.pole)
+        edge = np.hypot(self.sleeve_height, self.sleeve)
+        tilt = np.arctan2(self.sleeve_height, self.sleeve) - np.arccos(pole / edge)
         return np.array([0.0, tilt, turn - tilt]), np.array([fall, 0.0, turning])
 
 

@@ -18,6 +18,7 @@ from spanloop.math.spatial import Transform
 
 EXACT = 1e-14  # N s relative: change of an impulse at which the iterations end
 SWEEPS = 20_000
+NEAR = 1e-9  # m: a point with a smaller gap is closed
 
 
 class DenseRun:
@@ -38,17 +39,34 @@ class DenseRun:
         free = sl.simulate(self.bare, q, v, duration=self.h, step=self.h)
         q_f, v_f = free.q[-1], free.v[-1]
         gap, J = self.rows(q_f)
-        on = np.flatnonzero(gap <= 0.0)
+        on = np.flatnonzero(gap <= NEAR)
         last, self.impulses = self.impulses, np.zeros_like(self.impulses)
         if not len(on):
             return q_f, v_f
-        before, _ = self.rows(q)
+        start, _ = self.rows(q)
         Y, rows = self.response(q_f), J[on].reshape(-1, self.model.nv)
-        f = self._solved(rows @ Y @ rows.T, rows @ v_f, on, last[on])
+        closes, share, bounce = self._closing(start[on], gap[on], rows[::3] @ v_f, on)
+        f = self._solved(rows @ Y @ rows.T, rows @ v_f, bounce, on, last[on].copy())
         self.impulses[on] = f
-        share = np.where(before[on] > 1e-10, gap[on] / np.minimum(gap[on] - before[on], -1e-300), 0.5)
+        reacts = share[closes].max() if closes.any() else 0.5
+        steady = np.minimum(last[on][:, 0], f[:, 0]) / np.where(f[:, 0] > 0.0, f[:, 0], 1.0)
+        share = np.where(closes, share, reacts + steady * (0.5 - reacts))
         moved = self.robot.integrate(q_f, self.h * Y @ rows.T @ (share[:, None] * f).ravel())
-        return self.taken_back(moved, Y), self.turned(q_f, v_f + Y @ rows.T @ f.ravel(), moved)
+        return self._loops_closed(self.taken_back(moved, Y), self.turned(q_f, v_f + Y @ rows.T @ f.ravel(), moved))
+
+    def _loops_closed(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The nearest state on the loops, in the metric of kinetic energy."""
+        if not (self.model.loops or self.model.couplings):
+            return q, v
+        for _ in range(4):
+            back, C = self._onto_loops(q)
+            q = self.robot.integrate(q, -back @ self.robot.closure_error(q))
+        back, C = self._onto_loops(q)
+        return q, v - back @ (C @ v)
+
+    def _onto_loops(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        C, free = self.robot.closure_jacobian(q), np.linalg.inv(self.robot.mass_matrix(q))
+        return free @ C.T @ np.linalg.pinv(C @ free @ C.T, rcond=1e-12, hermitian=True), C
 
     def turned(self, q: np.ndarray, v: np.ndarray, to: np.ndarray) -> np.ndarray:
         """v with the directions in the world that the velocities of free bodies have at q."""
@@ -88,12 +106,26 @@ class DenseRun:
             Y = Y - Y @ C.T @ np.linalg.pinv(C @ Y @ C.T, rcond=1e-12, hermitian=True) @ C @ Y
         return Y
 
-    def _solved(self, W: np.ndarray, b: np.ndarray, on: np.ndarray, f: np.ndarray) -> np.ndarray:
-        """Impulses (n, 3) with 0 ≤ u_n + e u_n⁻ ⊥ f_n ≥ 0, |f_t| ≤ µ f_n and f_t against the slip."""
+    def _closing(self, start, gap, u_end, on) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Which points close in the step; for which share of it they displace; the velocity with which they end it.
+
+        In between, velocities change evenly.
+        """
+        change = 2 * (u_end - (gap - start) / self.h)
+        root = np.sqrt(np.maximum(u_end**2 - 2 * change * gap / self.h, 0.0))
+        left = np.clip(2 * gap / self.h / np.minimum(np.where(u_end < 0, u_end, 0.0) - root, -1e-300), 0.0, 1.0)
+        closes = start > NEAR
+        hit = u_end - np.where(closes, left, 1.0) * change
+        leaves = -self.restitution[on] * hit + np.where(closes, left * change, 0.0)
+        bounce = np.where(-hit > self.resting[on], np.maximum(leaves, 0.0), 0.0)
+        rests = np.clip(gap / self.h / np.where(u_end < 0, u_end, -1.0), 0.0, 1.0)  # to a gap of zero
+        return closes, np.where(bounce > 0.0, left, rests), bounce
+
+    def _solved(self, W: np.ndarray, b: np.ndarray, bounce: np.ndarray, on: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """Impulses (n, 3) with 0 ≤ u_n − bounce ⊥ f_n ≥ 0, |f_t| ≤ µ f_n and f_t against the slip."""
         n, mu = len(on), self.friction[on]
-        arriving = b.reshape(n, 3)[:, 0]
         aim = b.reshape(n, 3).copy()
-        aim[:, 0] += np.where(-arriving > self.resting[on], self.restitution[on] * arriving, 0.0)
+        aim[:, 0] -= bounce
         blocks = W.reshape(n, 3, n, 3)
         weights = [1.0 / np.linalg.eigvalsh(blocks[i, :, i]).max() for i in range(n)]
         for _ in range(SWEEPS):

@@ -3,10 +3,13 @@
     u = J v + W f,   0 ≤ u_n + e u_n⁻ ⊥ f_n ≥ 0,   friction in its cone, of maximum dissipation
     v⁺ = v + Y Jᵀ f,   q⁺ = q⁻ ⊕ h (½ v⁻ + ½ v + Y Jᵀ (w f))
 
-v, q: after the free motion, loops closed in v; v⁻, u⁻, q⁻: before the step. Points whose gap is not positive
-at q are on. w is the share of the step for which an impulse displaces: gap / (h u_n), the share that is left, of a
-point that closes in this step; ½ of one that was closed before it, as of a force that is constant during the step, so
-that resting and sliding are exact.
+v, q: after the free motion, loops closed in v; v⁻, q⁻: before the step. Points whose gap at q is not larger than CLOSED
+are on. A point that was apart closes inside the step: where the parabola through its gaps before and after, with its
+velocity after, is zero. u⁻ is its velocity there; it leaves with −e u⁻ and with what free motion adds in the rest of
+the step, so that a ball in free fall bounces exactly. w is the share of the step for which an impulse displaces: of a
+point that bounces, what is left of the step; of one that comes to rest, gap / (h u_n), which lands it; of one that was
+closed, ½, as of a force that is constant during the step, so that resting and sliding are exact, or the share of what
+strikes elsewhere and makes it react.
 Gaps that are negative after that are taken back by the least impulses along the normals, which change no velocity.
 
 A contact with a stiffness k and a damping c has r = 1/(h² k + h c) added to W_nn and r h k gap⁻ to u_n: a spring and a
@@ -52,6 +55,7 @@ from spanloop.math.vector3 import total
 
 COEFFICIENTS = ("friction", "torsion", "rolling", "restitution", "resting", "stiffness", "damping")  # of a point
 DEEP = 1e-10  # m: a penetration that is taken back
+CLOSED = 1e-9  # m: a point with a smaller gap is closed: bodies that fall together touch as they did
 NEAR = 1e-8  # m: points that are no further apart take part in an impact
 PUSHED = 1e-14  # m: where taking back ends
 SWEEPS = 200  # of taking back, at most
@@ -103,7 +107,7 @@ class ContactStep:
         self.delassus = DelassusCalls(stage, mechanics)
         self.n, self.block = mechanics.n, mechanics.block
         size = self.n * self.block
-        one = ("touching", "residual", "deep", "left.push", "sum")
+        one = ("touching", "residual", "deep", "left.push", "sum", "strike")
         sizes = {"b": size, "share": size, "change": size, "toward": 2 * self.n, "coefficients": 3 * self.n}
         numbers = ("soft", "approach", "free", "here", "push", "yielding")
         sizes |= dict.fromkeys(numbers, self.n) | {"v": mechanics.model.nv}
@@ -125,19 +129,19 @@ class ContactStep:
             lambda q, v, free, x: (q, v, free, none, x, none, still),
         )  # fmt: skip
         contact = [
-            self._carry(before, q),
-            *d.factor(q, v, PREFIX + "carried", PREFIX + "v"),
+            *d.factor(q, v, PREFIX + "v"),
+            call("calm", (), (PREFIX + "strike",), lambda: ([-1.0],)),
             For("i", 0, self.n, (self._approach(),)),
             *d.matrix(),
             For("i", 0, self.n, (For("j", 0, self.n, (self._without_expected(),)),)),
             self._warm(f),
             *self._solve(f),
-            For("i", 0, self.n, (self._compare(f, force),)),
+            For("i", 0, self.n, (self._compare(f, force, free),)),
             *d.gather(PREFIX + "change"),
             d.to_joints(PREFIX + "dv"),
             For("i", 0, self.n, (self._jam(f),)),
             self._change_velocity(v, after, left),
-            For("i", 0, self.n, (self._share(free, f),)),
+            For("i", 0, self.n, (self._share(f),)),
             *d.gather(PREFIX + "share"),
             d.to_joints(PREFIX + "dv"),
             *self._displace(q, before, landed, after),
@@ -150,7 +154,7 @@ class ContactStep:
             self._fix(q, torques),
         ]
         fresh = call("no_jam", (), (WHY, self.stage.array(PREFIX + "number", 1)), lambda: ([0.0, 0.0], [0.0]))
-        solved = [d.touch(q, free), self._close(0.0), stay, fresh, When(tuple(contact), PREFIX + "touching")]
+        solved = [d.touch(q, free), self._close(CLOSED), stay, fresh, When(tuple(contact), PREFIX + "touching")]
         return [*solved, *tunnel_calls(d, "q", before, after)]
 
     def impact(self, q: str, v: str, event: str) -> list[Item]:
@@ -159,7 +163,7 @@ class ContactStep:
         lost = self.stage.array(PREFIX + "lost", self.n)
         none = self.stage.call("no_impact", (), (p, lost), lambda: ([0.0] * (self.n * self.block), [0.0] * self.n))
         contact = [
-            *d.factor(q, v, v, PREFIX + "v"),
+            *d.factor(q, v, PREFIX + "v"),
             For("i", 0, self.n, (self._strike(),)),
             *d.matrix(),
             *self._solve(p),
@@ -197,11 +201,6 @@ class ContactStep:
             return on, [some]
 
         return self.stage.call("strike_at" if event else "closed", reads, named("on", "touching"), page)
-
-    def _carry(self, before: str, q: str) -> Item:
-        """The velocity before the step as it is at q: of free bodies, whose axes have turned, the same in the world."""
-        carried = self.stage.array(PREFIX + "carried", self.stage.sizes[before])
-        return self.stage.call("carry", ("q", before, q), (carried,), lambda start, v, q: (self.turned(start, v, q),))
 
     def _strike(self) -> Item:
         """b of a point in an impact: its velocity, and the share of it that is reversed."""
@@ -244,23 +243,31 @@ class ContactStep:
     def _approach(self) -> Item:
         """b of a point: its velocity without impulses, with restitution or the force of a spring."""
         d = self.delassus
-        ways = range(len(d.ways))
 
-        def page(rows, moving, k, gap, h, *velocities):
-            V, before = velocities[: len(ways)], velocities[len(ways) :]
+        def page(rows, moving, k, start, gap, on, expected, strike, h, *V):
             u = [a - b for a, b in zip(d.along(rows, *V), moving, strict=True)]
-            hit = d.along(rows, *before)[0]
             e, resting, stiffness, damping = k[3:]
-            bounce = where(hit < -resting, e * hit, 0.0)
+            closes = (start[0] > CLOSED) & ~(expected[0] > 0.0)
+            gained = 2.0 * (u[0] - (gap[0] - start[0]) / h[0])  # during the step, evenly
+            left = where(closes, _share_left(u[0], gained, gap[0] / h[0]), 1.0)
+            hit = u[0] - left * gained
+            leaves = e * hit - where(closes, left * gained, 0.0)
+            bounce = where((hit < -resting) & (leaves < 0.0), leaves, 0.0)
             is_soft = stiffness > 0.0
             r = 1.0 / where(is_soft, h[0] * (h[0] * stiffness + damping), 1.0)
-            spring = where(is_soft, r * (h[0] * (stiffness * gap[0])), bounce)
-            return [u[0] + spring, *u[1:]], [u[0]], [where(is_soft, r, 0.0)], [0.0, 0.0], list(k[:3]), [0.0]
+            spring = where(is_soft, r * (h[0] * (stiffness * start[0])), bounce)
+            rests = _at_most_one(gap[0] / h[0] / where(u[0] < 0.0, u[0], -1.0))
+            share = where(is_soft, 0.5, where(closes, where(bounce < 0.0, left, rests), -1.0))
+            later = where(closes & (on[0] > 0.5) & (strike[0] < share), share, strike[0])
+            b, soft = [u[0] + spring, *u[1:]], where(is_soft, r, 0.0)
+            return b, [share], [soft], [0.0, 0.0], list(k[:3]), [0.0], [later]
 
-        start = Block(PREFIX + "gap", 1, (("i", 1),))
-        reads: list[Place] = [d.of_point("rows"), d.of_point("moving"), d.of_point("k"), start, "h"]
-        reads += [d.of_link("V", w) for w in ways] + [d.of_link("V.before", w) for w in ways]
-        writes = [d.of_point(n) for n in ("b", "approach", "soft", "toward", "coefficients", "yielding")]
+        gaps = [Block(PREFIX + name, 1, (("i", 1),)) for name in ("gap", "free")]
+        of_points, strike = [d.of_point(n) for n in ("rows", "moving", "k")], PREFIX + "strike"
+        reads: list[Place] = [*of_points, *gaps, d.of_point("on"), d.of_point("force"), strike, "h"]
+        reads += [d.of_link("V", w) for w in range(len(d.ways))]
+        names = ("b", "approach", "soft", "toward", "coefficients", "yielding")
+        writes: list[Place] = [*(d.of_point(n) for n in names), strike]
         return self.stage.call("approach", reads, writes, page)
 
     def _warm(self, f: str) -> Item:
@@ -292,16 +299,24 @@ class ContactStep:
 
     # ---- what it changes
 
-    def _compare(self, f: str, force: str) -> Item:
-        """The impulse beyond the expected one; the force to expect next of a point that was closed before the step."""
+    def _compare(self, f: str, force: str, free: str) -> Item:
+        """The impulse beyond the expected one; the force to expect next of a point that was closed before the step.
 
-        def page(f, start, expected, h):
-            stays = (f[0] > 0.0) & ((start[0] <= DEEP) | (expected[0] > 0.0))
-            return [x - h[0] * y for x, y in zip(f, expected, strict=True)], [where(stays, x / h[0], 0.0) for x in f]
+        A point that pushes counts as closed, wherever the expected force has lifted it: impacts are not located there.
+        After a step in which something strikes, the force expected before it is expected again: impulses do not last.
+        """
 
-        d, start = self.delassus, Block(PREFIX + "gap", 1, (("i", 1),))
-        own, then = (Block(name, self.block, (("i", self.block),)) for name in (f, force))
-        return self.stage.call("compare", (own, start, d.of_point("force"), "h"), (d.of_point("change"), then), page)
+        def page(f, start, expected, gap, strike, h):
+            pushes = f[0] > 0.0
+            stays = pushes & ((start[0] <= CLOSED) | (expected[0] > 0.0))
+            change = [x - h[0] * y for x, y in zip(f, expected, strict=True)]
+            lasts = [where(strike[0] < 0.0, x / h[0], y) for x, y in zip(f, expected, strict=True)]
+            return change, [where(stays, x, 0.0) for x in lasts], [where(pushes & (gap[0] > 0.0), 0.0, gap[0])]
+
+        d, places = self.delassus, ((PREFIX + "gap", 1), (free, 1), (f, self.block), (force, self.block))
+        start, here, own, then = (Block(name, size, (("i", size),)) for name, size in places)
+        reads = (own, start, d.of_point("force"), here, PREFIX + "strike", "h")
+        return self.stage.call("compare", reads, (d.of_point("change"), then, here), page)
 
     def _jam(self, f: str) -> Item:
         """The number of a point that jams, plus 1, in `why`."""
@@ -335,23 +350,28 @@ class ContactStep:
         reads = (v, *named("v", "dv", "touching", "residual"), FAILED, left, WHY)
         return self.stage.call("change", reads, (after, left, WHY), page)
 
-    def _share(self, gap: str, f: str) -> Item:
+    def _share(self, f: str) -> Item:
         """w f h of a point, of the impulse beyond the expected one; a point that stays closed comes down to gap 0."""
 
-        def page(start, gap, u, f, change, expected, yielding, k, h):
-            closes, hard = u[0] < 0.0, ~(k[5] > 0.0)
-            share = where(closes, gap[0] / where(closes, u[0] * h[0], 1.0), 0.0)
-            stays = (start[0] <= DEEP) | (expected[0] > 0.0)
-            share = where(~hard | stays, 0.5, where(share > 1.0, 1.0, share))
-            hovers = stays & hard & (start[0] > 0.0) & (f[0] > 0.0)
+        def page(share, strike, start, f, change, yielding, h):
+            stays = share[0] < 0.0
+            share = where(stays, where(strike[0] < 0.0, 0.5, strike[0]), share[0])
+            hovers = stays & (start[0] > 0.0) & (f[0] > 0.0)
             down = where(hovers, start[0] / where(hovers, yielding[0], 1.0), 0.0)
             out = [h[0] * (share * x) for x in change]
             return ([out[0] - down, *out[1:]],)
 
-        d, places = self.delassus, ((PREFIX + "gap", 1), (gap, 1), (f, self.block))
-        start, here, pushes = (Block(name, 1, (("i", size),)) for name, size in places)
-        others = tuple(d.of_point(n) for n in ("change", "force", "yielding", "k"))
-        reads: tuple[Place, ...] = (start, here, d.of_point("approach"), pushes, *others, "h")
+        d = self.delassus
+        start, pushes = (Block(name, 1, (("i", size),)) for name, size in ((PREFIX + "gap", 1), (f, self.block)))
+        reads = (
+            d.of_point("approach"),
+            PREFIX + "strike",
+            start,
+            pushes,
+            d.of_point("change"),
+            d.of_point("yielding"),
+            "h",
+        )
         return self.stage.call("share", reads, (d.of_point("share"),), page)
 
     def _displace(self, q: str, before: str, landed: str, after: str) -> list[Item]:
@@ -455,3 +475,18 @@ class ContactStep:
             return ([left[0], worst, left[2]],)
 
         return self.stage.call("count", (gap, *named("on", "k", "touching"), left), (left,), page)
+
+
+def _share_left(u: Any, gained: Any, rate: Any) -> Any:
+    """The share of a step that is left when a gap closes, from the velocity at its end and what it gained in the step.
+
+    u s − ½ gained s² = gap / h = rate, which is not positive; 0 ≤ s ≤ 1.
+    """
+    square = u * u - 2.0 * (gained * rate)
+    root = sqrt(where(square > 0.0, square, 0.0))
+    down = where(u < 0.0, u, 0.0) - root
+    return _at_most_one(where(down < 0.0, 2.0 * rate / where(down < 0.0, down, 1.0), 0.0))
+
+
+def _at_most_one(share: Any) -> Any:
+    return where(share > 1.0, 1.0, where(share > 0.0, share, 0.0))

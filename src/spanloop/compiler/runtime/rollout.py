@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from spanloop.compiler.runtime.kernel import REAL, checked_dtype, checked_thread
 _POINTER, _WORD, _DOUBLE = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
 _KINDS = [_POINTER, _POINTER, _WORD, _POINTER, _WORD, _WORD, _POINTER, _WORD, _POINTER, _POINTER]
 _KINDS += [_DOUBLE, _DOUBLE, _WORD, _WORD, _WORD, _POINTER, _WORD, _WORD, _POINTER, _WORD, _WORD]
-_Function = tuple[Callable[..., None], int, machine.Code]
+_Function = tuple[Callable[..., None], int, Mapping[str, Any], machine.Code]
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,9 @@ class Rollout:
         on counting beyond the capacity. Without `logged` nothing is logged.
         """
         runs, counts = len(state), np.zeros(len(state), np.int64)
-        function, effort, _ = self._single if runs == 1 else self._batch
+        function, effort, facts, _ = self._single if runs == 1 else self._batch
+        found = {"state": state.shape[1]} | ({"record": record.shape[2]} if record is not None else {})
+        assert all(facts[name] == size for name, size in found.items()), (facts, found)
         width = 1 if runs == 1 else machine.lanes(self._real)
         parts = _Parts(self, state, constants, controls, why, counts, steps, record, log, logged)
         if runs * steps.count * effort < machine.SLICE // 50:
@@ -153,17 +156,19 @@ class Rollout:
         return self._function(machine.lanes(self._real))
 
     def _function(self, width: int) -> _Function:
-        """The time loop, the operations of one step of `width` runs, and the code that must stay loaded."""
+        """The time loop, the operations of one step, sizes of its arrays, and the code that must stay loaded."""
         key = cache.key("rollout", self.key, str(width), self._real, machine.identity())
         artifact = cache.read(key)
         self.from_cache = self.from_cache and artifact is not None
         if artifact is None:
             with machine.reported(f"compiling the simulation {self.label}" + " in batches" * (width > 1)):
-                facts = {"operations": self.schedule.operations}
+                s = self.schedule
+                facts = {"operations": s.operations, "state": s.width(s.state), "record": s.width(s.record)}
                 artifact = cache.Artifact(machine.object_code(self.source(width)), facts)
             cache.write(key, artifact)
         code = machine.Code(artifact.code, "rollout")
-        return ctypes.CFUNCTYPE(None, *_KINDS)(code.address("rollout")), artifact.facts["operations"], code
+        function = ctypes.CFUNCTYPE(None, *_KINDS)(code.address("rollout"))
+        return function, artifact.facts["operations"], artifact.facts, code
 
 
 @dataclass
