@@ -81,3 +81,11 @@ def test_compliant_points_have_unique_normal_forces():
     W[normals, normals] += 1e-3
     forces, _ = unique(W[None], columns[None], np.ones((1, 4), bool), np.zeros((1, 4, 3)))
     assert forces.all()
+
+
+def test_friction_across_a_plane_mechanism_is_left_out():
+    W = delassus(SQUARE[:1])
+    W[2, :] = W[:, 2] = 0.0
+    forces, motion = unique(W[None], sticking(1)[None], np.zeros((1, 1), bool), np.zeros((1, 1, 3)))
+    assert forces.all()
+    assert motion.all()

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 _NULL = 1e-10  # of the largest eigenvalue: those below are zero
+_STILL = 1e-14  # of the largest: friction along which nothing can move, as across a plane mechanism, is left out
 _TOUCHED = 1e-6  # of a unit null vector: a point with less is not in it
 _ALIKE = 1e-6  # difference of µ·direction of points that slip alike
 
@@ -62,8 +63,11 @@ def _touched(W: np.ndarray, directions: np.ndarray) -> np.ndarray:
     blocks = W.reshape(k, points, size, points, size)
     S = np.einsum("kpia,kpiqj,kqjb->kpaqb", directions, blocks, directions, optimize=True)
     S = S.reshape(k, points * size, points * size)
-    exists = (directions != 0.0).any(axis=2).reshape(k, points * size)
-    scale = np.sqrt(np.where(exists, np.einsum("kii->ki", S), 1.0))  # columns of forces and torques alike
+    moves = np.einsum("kii->ki", S).reshape(k, points, size)
+    exists = (directions != 0.0).any(axis=2)
+    exists[..., 1:] &= moves[..., 1:] > _STILL * moves.max(axis=(1, 2), keepdims=True)
+    exists = exists.reshape(k, points * size)
+    scale = np.sqrt(np.where(exists, moves.reshape(exists.shape), 1.0))  # columns of forces and torques alike
     scale = np.where(scale > 0.0, scale, 1.0)
     S = S / scale[:, :, None] / scale[:, None, :]
     every = np.arange(points * size)
