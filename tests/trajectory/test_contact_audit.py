@@ -9,6 +9,7 @@ import pytest
 from touching_motions import FRICTION, MASS, G, ball, bouncing_ball, box, sliding_box
 
 import spanloop as sl
+from spanloop.model.parts import Sensor
 
 FOUND = ("complementarity", "penetration", "cones", "uniqueness", "jams")
 
@@ -173,3 +174,47 @@ def test_a_box_that_falls_on_a_corner_keeps_its_momentum_in_every_step():
     change = np.diff(run.momentum[:, 3:], axis=0) - run.step * pushed
     assert np.abs(change).max() < 1e-6  # RK4 turns the axes of the body
     assert not run.audit().faults
+
+
+@pytest.mark.slow
+def test_a_linkage_on_a_stop_keeps_its_loops_and_located_impacts_balance_its_energy():
+    plane = ("world", sl.contacts.Plane(position=(0, 0, 0.366)))
+    model = sl.zoo.four_bar().with_contact("stop", ("coupler", sl.contacts.Sphere(0.05)), plane, restitution=0.6)
+    steps, events = (sl.simulate(model, sl.zoo.four_bar_start(), duration=0.7, contacts=x) for x in ("steps", "events"))
+    assert not steps.audit().faults
+    assert steps.audit()["energy"].verdict == "not judged"
+    assert events.events.name.tolist() == ["stop"]
+    assert all(f.verdict == "well" for f in events.audit().findings)
+    assert events.audit()["closure"].value < 1e-12
+    assert np.isfinite(steps.reactions()["crank_hinge"]).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("impacts", ["steps", "events"])
+def test_loops_that_attach_and_release_go_with_contacts(impacts, tmp_path):
+    ball = {"inertia": [0.01] * 3, "geometry": [sl.contacts.Sphere(0.1)]}
+    b = (
+        sl.Builder("two")
+        .body("a", 1.0, **ball)
+        .body("b", 1.0, **ball)
+        .free("ja", "world", "a")
+        .free("jb", "world", "b")
+    )
+    model = b.loop("a", "b", "fixed", name="grip", switchable=True).build().with_ground(friction=0.5)
+    events = [sl.events.Attach("grip", at=0.15, capture=True), sl.events.Release("grip", at=0.3)]
+    q, v = [1, 0, 0, 0, 0, 0, 0.1, 1, 0, 0, 0, 0.5, 0, 0.3], [0, 0, 0, 1, 0, 0, *[0] * 6]
+    run = sl.simulate(model, q, v, duration=0.5, contacts=impacts, events=events)
+    faults = set(run.audit(velocity=1e-7).faults)
+    assert not faults
+    assert np.isfinite(run.a).all()
+    run.save(tmp_path / "run.npz")
+    again = sl.load_run(tmp_path / "run.npz")
+    assert np.array_equal(again.contacts["a"].force, run.contacts["a"].force)
+    assert str(again.events) == str(run.events)
+
+
+@pytest.mark.slow
+def test_an_accelerometer_on_a_box_that_rests_reads_its_weight():
+    model = replace(box(), sensors=(Sensor("imu", "imu", "body"),))
+    run = sl.simulate(model, [1, 0, 0, 0, 0, 0, 0.1], duration=0.02)
+    np.testing.assert_allclose(run.sensor("imu")["specific_force"], [[0.0, 0.0, G]] * len(run), rtol=0, atol=1e-9)

@@ -121,5 +121,7 @@ def test_the_printout_lists_contacts():
 def test_a_wrong_name_is_answered_with_the_nearest():
     with says(InputError, "model 'touching' has no contact 'tuch'; did you mean 'touch'?"):
         sliding_box().contacts["tuch"]
+    with says(InputError, "no joint, frame, body, loop or coupling 'touch'; contacts are in run.contacts['touch']"):
+        sliding_box()["touch"]
     with says(InputError, "contact 'touch' has 8 points; there is no point 8"):
         sliding_box().contacts["touch"][8]

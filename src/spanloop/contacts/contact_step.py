@@ -307,17 +307,19 @@ class ContactStep:
         """The impulse beyond the expected one; the force to expect next of a point that was closed before the step.
 
         A point that pushes counts as closed, wherever the expected force has lifted it: impacts are not located there.
+        After a step in which something strikes, the force expected before it is expected again: impulses do not last.
         """
 
-        def page(f, start, last, expected, gap, h):
+        def page(f, start, last, expected, gap, strike, h):
             pushes = f[0] > 0.0
             stays = pushes & ((start[0] <= CLOSED) | (last[0] > 0.0))
             change = [x - h[0] * y for x, y in zip(f, expected, strict=True)]
-            return change, [where(stays, x / h[0], 0.0) for x in f], [where(pushes & (gap[0] > 0.0), 0.0, gap[0])]
+            lasts = [where(strike[0] < 0.0, x / h[0], y) for x, y in zip(f, expected, strict=True)]
+            return change, [where(stays, x, 0.0) for x in lasts], [where(pushes & (gap[0] > 0.0), 0.0, gap[0])]
 
         d, places = self.delassus, ((PREFIX + "gap", 1), (free, 1), (f, self.block), (force, self.block))
         start, here, own, then = (Block(name, size, (("i", size),)) for name, size in places)
-        reads = (own, start, self._pushed(), d.of_point("force"), here, "h")
+        reads = (own, start, self._pushed(), d.of_point("force"), here, PREFIX + "strike", "h")
         return self.stage.call("compare", reads, (d.of_point("change"), then, here), page)
 
     def _jam(self, f: str) -> Item:

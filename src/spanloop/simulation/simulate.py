@@ -367,7 +367,8 @@ def _refined(problem: Problem, times: Grid, integrator: Integrator) -> Trajector
     """
     integrator = replace(integrator, checkpoint=None)
     assert integrator.accuracy is not None
-    order = 1 if problem.applied.memory else ORDER[integrator.name]  # a memory is constant during a step
+    first = problem.applied.memory or problem.system.contacts  # constant in a step
+    order = 1 if first else ORDER[integrator.name]
     accuracy, factor, best = integrator.accuracy, 2**order - 1, np.inf
     slowest = 1.0 if integrator.name == "implicit" else 0.7  # errors of modes that steps do not resolve fall late
     coarse = _integrated(problem, times, integrator)

@@ -34,7 +34,7 @@ from spanloop.algorithms.closed.closure_kinematics import (
     loop_wrenches,
     masks,
 )
-from spanloop.algorithms.contact.points import ContactPoints
+from spanloop.algorithms.contact.points import ContactPoints, gaps
 from spanloop.contacts.contact_step import COEFFICIENTS, RECORDED, TORQUES
 from spanloop.contacts.mechanics import ContactMechanics
 from spanloop.errors import InputError, Reason, Refusal, StateError
@@ -289,10 +289,11 @@ class System:
     def gaps(self, q: np.ndarray, constants: Mapping[str, np.ndarray]) -> np.ndarray:
         """Gaps (n, points) at rows q (n, nq); constants: rows (n or 1, size) by name."""
         assert self.contacts is not None
+        points = self.contacts
         names = [n for n in self.contact_mechanics.given if n in constants]
         rows = [np.ascontiguousarray(np.broadcast_to(constants[n], (len(q), self.sizes[n]))) for n in names]
         sizes = {"q": self.model.nq, **{n: self.sizes[n] for n in names}}
-        found = kernel("gaps", sizes, self.contacts.n, lambda x: (self.contact_mechanics.gaps(x), ()), self.key())
+        found = kernel("gaps", sizes, points.n, lambda x: (gaps(points, self.mechanism_at(x), x["q"]), ()), self.key())
         return found(q, *rows)
 
     @property

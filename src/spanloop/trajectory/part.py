@@ -29,7 +29,8 @@ def roles(run: Trajectory, name: str) -> tuple[str, ...]:
     if not found:
         known = [n for names in kinds.values() for n in names]
         what = "joint, frame, body, loop or coupling"
-        raise InputError(f"model {run.model.name!r} has no {what} {name!r}; {nearest(name, known)}")
+        hint = f"contacts are in run.contacts[{name!r}]" if name in run.contacts else nearest(name, known)
+        raise InputError(f"model {run.model.name!r} has no {what} {name!r}; {hint}")
     return found
 
 

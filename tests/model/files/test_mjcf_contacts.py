@@ -236,3 +236,10 @@ def test_the_command_line_reads_contacts(tmp_path: Path, capsys: pytest.CaptureF
     assert "b0: sphere of b0 with plane of world (friction 1)" in capsys.readouterr().out
     assert main(["info", str(path)]) == 0
     assert "contacts left out; --load-contacts all reads them: 1 pair of shapes" in capsys.readouterr().out
+
+
+def test_a_sensor_of_contacts_is_no_contact() -> None:
+    sensor = "<sensor><contact name='s' geom1='a' geom2='nobody'/></sensor>"
+    model = loads(_file(_ball("a"), rest=sensor), contacts=True)
+    assert _names(model) == ["a"]
+    assert "sensors of neither joint, body nor site left out: 's' (text.xml:1)" in model.notes

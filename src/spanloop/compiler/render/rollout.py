@@ -308,13 +308,13 @@ class _Loop:
             columns(row, at - len(short), short)
             short, count = [], size // width
 
-            def block(counter: str, row=row, at=at, name=name) -> None:
-                place = Block(name, width, ((counter, width),))
-                offset = self._new(f"mul i64 {self.counters[counter]}, {width}")
+            def block(row: list[str] = row, at: int = at, name: str = name) -> None:
+                place = Block(name, width, (("column", width),))
+                offset = self._new(f"mul i64 {self.counters['column']}, {width}")
                 moved = [self._new(f"getelementptr {self.t.real}, ptr {r}, i64 {offset}") for r in row]
                 columns(moved, at, [(place, j) for j in range(width)])
 
-            self._loop("column", "0", str(count), lambda block=block: block("column"))
+            self._loop("column", "0", str(count), block)
             columns(row, at + count * width, [(name, j) for j in range(count * width, size)])
             at += size
         columns(row, at - len(short), short)

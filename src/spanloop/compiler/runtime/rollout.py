@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ from spanloop.compiler.runtime.kernel import REAL, checked_dtype, checked_thread
 _POINTER, _WORD, _DOUBLE = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
 _KINDS = [_POINTER, _POINTER, _WORD, _POINTER, _WORD, _WORD, _POINTER, _WORD, _POINTER, _POINTER]
 _KINDS += [_DOUBLE, _DOUBLE, _WORD, _WORD, _WORD, _POINTER, _WORD, _WORD, _POINTER, _WORD, _WORD]
-_Function = tuple[Callable[..., None], int, dict[str, Any], machine.Code]
+_Function = tuple[Callable[..., None], int, Mapping[str, Any], machine.Code]
 
 
 @dataclass(frozen=True)

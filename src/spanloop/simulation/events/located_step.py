@@ -21,7 +21,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from spanloop.compiler.lower import Call, Log, Repeat, When
-from spanloop.compiler.lower.schedule import following
+from spanloop.compiler.lower.schedule import Item, following
 from spanloop.math.scalar import absolute, where
 from spanloop.math.vector3 import total
 from spanloop.simulation.events import location
@@ -95,9 +95,10 @@ class LocatedStep:
         """The watchers' values at the end of a trial."""
         return [*self._forces("t.end", following("q"), following("v"), "f.next"), self._watch_at_end()]
 
-    def between(self) -> list[Call]:
+    def between(self) -> list[Item]:
         """What happens between trials, where something fired."""
-        s, calls = self.s, [self._switch()]
+        s = self.s
+        calls: list[Item] = [self._switch()]
         if self.switching.switches:
             calls += [*self._impacts(), self._settle()]
         if s.contacts is not None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from spanloop.compiler.lower import Call
+from spanloop.compiler.lower.schedule import array_of
 from spanloop.compiler.runtime.kernel import Kernel
 from spanloop.simulation.events import location
 from spanloop.simulation.events.located_step import LocatedStep, logged_sizes, state_sizes
@@ -116,7 +117,8 @@ class HostEvents:
         self.problem, self.k, self.inputs = problem, k, inputs_of_run(problem, k)
         self.count, self.rules = len(switching.watchers), replace(switching.rules, resolved=RESOLVED)
         step = LocatedStep(schedule, switching)  # type: ignore[arg-type]
-        self.after_trial, self.between = step.after_trial(), step.between()
+        self.after_trial = step.after_trial()
+        self.between = [c for c in step.between() if isinstance(c, Call)]  # all are: there are no contacts
         start = {n: x[k if len(x) > 1 else 0].astype(float) for n, x in problem.switched_start.items()}
         self.x: Arrays = {"z": np.zeros(0), **problem.constants_of(k), **start}
         self.switched = {n: self.x[n] for n in problem.system.switched}
@@ -147,9 +149,10 @@ class HostEvents:
             x["u"] = np.array(every).reshape(n, -1)
         for call in self.after_trial:
             plan: Any = call.plan
-            given = [np.ascontiguousarray(np.broadcast_to(x[name], (n, x[name].shape[-1]))) for name in call.reads]
+            known = [x[array_of(place)] for place in call.reads]
+            given = [np.ascontiguousarray(np.broadcast_to(y, (n, y.shape[-1]))) for y in known]
             found = np.split(plan.kernel.evaluate(*given), np.cumsum(plan.sizes)[:-1], axis=1)
-            x |= dict(zip(call.writes, found, strict=True))
+            x |= dict(zip(map(array_of, call.writes), found, strict=True))
         return x["g.next"], x["r.next"]
 
     def _located(self, t: float, end: float, step: Step) -> Happened | None:
@@ -189,10 +192,10 @@ class HostEvents:
         """Whether all calls have answers, which are then among the arrays."""
         for call in calls:
             plan: Any = call.plan
-            found = plan([self.x[n] for n in call.reads])
+            found = plan([self.x[array_of(n)] for n in call.reads])
             if found is None:
                 return False
-            self.x |= dict(zip(call.writes, found, strict=True))
+            self.x |= dict(zip(map(array_of, call.writes), found, strict=True))
         return True
 
     def _happened(self) -> Happened:

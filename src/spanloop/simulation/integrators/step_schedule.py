@@ -109,7 +109,8 @@ class ScheduleBuilder:
     @cached_property
     def contacts(self) -> ContactStep | None:
         """The calls of contacts, if there are any."""
-        system, armed, bodies = self.system, None, ()
+        system, armed = self.system, None
+        bodies: tuple[tuple[int, ...], ...] = ()
         if not system.contacts:
             return None
         if system.switching:

@@ -120,7 +120,7 @@ class _Steps:
         after, before = self.after[rows], self.before[rows]
         Wf = self._response(where, run.q[where], impulse)
         each = np.sum(impulse * (after - 0.5 * Wf), axis=-1)
-        miss = np.abs(np.sum(impulse * (after - Wf - before), axis=-1))
+        miss = np.sum(np.abs(impulse * (after - Wf - before)), axis=-1)
         start = np.roll(where, -1, axis=-1)  # the samples before them
         points = self.found.points
         begun = geometry(run.robot, points, run.q[start], run.v[where])
