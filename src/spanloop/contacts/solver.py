@@ -20,6 +20,7 @@ the prefix "solve." but for those that are given:
 | f | n · block | impulses; before: a guess |
 | residual | 1 | the largest entry of Φ/ρ [m/s]; moments count by the length √(W_nn/W_mm) |
 | trial, d, phi | n · block | f + α d, Newton's step, Φ at the trial |
+| base | n · block | where the last sweeps ended |
 | M, A, inverse | | derivative of P by point, A in blocks, inverses of its pivots |
 | presses | n | 1 where f_n − ρ u_n > 0: other rows of A are those of 1 |
 """
@@ -50,12 +51,13 @@ from spanloop.compiler.lower import Block, For, Repeat, Stage, When
 from spanloop.compiler.lower.schedule import Item
 from spanloop.math.scalar import absolute, sqrt, where
 
-TOLERANCE = 1e-12  # m/s
+TOLERANCE = 5e-13  # m/s: half of what is promised, 1e-12, which another order of sums may see
 FINE = 1e-15  # m/s: where steps end even if the next one were better
 STALLED = 0.0625  # share of the merit that a step leaves which is not worth another
 REGULAR = 0.5  # ε beside the mean diagonal of W and the root of the numbers' rounding: 7e-9 in float64
 STEPS, GROWTH = 10, 2  # steps of Newton's method in the first round, and how many more in each that follows
-ROUNDS = 40
+ROUNDS = 50
+PATIENT = 8  # rounds after which sweeps go on where sweeps ended, not where Newton's method did
 FACTORS = (1.0, 0.1, 10.0)  # of ρ, round after round
 FIRST_SWEEPS, MOST_SWEEPS = 4.0, 512.0
 SHORTEST = 0.125  # part of a step
@@ -83,7 +85,15 @@ class _Solver:
         self.stage, self.n, self.block, self.names = stage, n, block, names
         self.groups = max(groups(block)) + 1
         size = n * block
-        sizes = {"trial": size, "d": size, "phi": size, "u": block, "A": size * size, "inverse": size * block}
+        sizes = {
+            "trial": size,
+            "d": size,
+            "phi": size,
+            "base": size,
+            "u": block,
+            "A": size * size,
+            "inverse": size * block,
+        }
         sizes |= {"M": n * derivative_size(block), "presses": n, "w": n * self.groups, "root.w": n * self.groups}
         for name, count in (sizes | dict.fromkeys((*_START, *_ONES), 1)).items():
             stage.array(PREFIX + name, count)
@@ -379,13 +389,24 @@ class _Solver:
             new = local_step(W, u, f, k, toward, w, block)
             return ([where(moves, x, y) for x, y in zip(new, f, strict=True)],)
 
+        def back(f, base, sweep, round_):
+            returns = (sweep[0] > 0.0) & (round_[0] > PATIENT + 0.5)
+            return ([where(returns, y, x) for x, y in zip(f, base, strict=True)],)
+
+        def keep(f, base, sweep):
+            return ([where(sweep[0] > 0.0, x, y) for x, y in zip(f, base, strict=True)],)
+
+        own, base = self._of("f", "i"), self._of("base", "i")
+        back_call = self._call("back", (own, base, "sweep", "round"), (own,), back)
+        keep_call = self._call("keep", (own, base, "sweep"), (base,), keep)
         points = [self._of(x, "i") for x in ("f", "coefficients", "toward", "soft", "on", "w")]
         reads = (self._pair("W", "i", "i"), "u", *points, "sweeping")
         step = self._call("local", reads, (self._of("f", "i"),), local)
         sweep = For("i", 0, self.n, (When((*self._velocity("f"), step), self._of("on", "i")),))
         count = self._call("swept", ("sweeping",), ("sweeping",), lambda x: ([x[0] - 1.0],))
         begin = self._call("sweeps", ("sweep", "sweeps", "swept"), ("sweeping", "sweeps", "swept"), start)
-        return [begin, Repeat((sweep, count), PREFIX + "sweeping", int(MOST_SWEEPS), usual=1)]
+        again = Repeat((sweep, count), PREFIX + "sweeping", int(MOST_SWEEPS), usual=1)
+        return [begin, For("i", 0, self.n, (back_call,)), again, For("i", 0, self.n, (keep_call,))]
 
     def _next_trial(self) -> Item:
         """f + α d; f itself after sweeps, which is accepted as it is."""

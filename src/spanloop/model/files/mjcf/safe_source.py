@@ -35,6 +35,7 @@ NOTED = {
     "flexcomp": f"{ACTS} <flexcomp>, its bodies too",
     "deformable": f"{ACTS} <deformable>",
 }
+OTHER_SENSORS = "sensors of neither joint, body nor site left out"
 NOT_READ = {
     "attach": "<attach> is not followed; write the bodies into this file",
     "model": "<model file='...'> is not followed; write its bodies into this file",
@@ -165,6 +166,8 @@ def _write(element: Element, safe: Safe, notes: LoadNotes, copies: int) -> None:
             raise UnsupportedError(f"{child.where}: {NOT_READ[child.tag]}")
         if child.tag in NOTED:
             notes.add(NOTED[child.tag], child.where)
+        elif child.tag == "contact" and element.tag == "sensor":
+            notes.add(OTHER_SENSORS, f"{child.attributes.get('name', '')!r} ({child.where})")
         elif child.tag not in DRAWN:
             _write(child, safe, notes, copies)
     safe.add(f"</{element.tag}>", element)
@@ -251,7 +254,7 @@ def take_meshes(
             geom.meshname = ""
         geom.type, geom.size, geom.density = mujoco.mjtGeom.mjGEOM_SPHERE, [1e-3, 0.0, 0.0], 0.0
     for sensor in [s for s in spec.sensors if mujoco.mjtObj.mjOBJ_MESH in (s.objtype, s.reftype)]:
-        notes.add("sensors of neither joint, body nor site left out", f"{sensor.name!r} ({safe.place(sensor)})")
+        notes.add(OTHER_SENSORS, f"{sensor.name!r} ({safe.place(sensor)})")
         _delete(spec, sensor)
     assets: dict[str, bytes] = {}
     for name, mesh in files.items():
