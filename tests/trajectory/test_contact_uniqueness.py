@@ -81,3 +81,9 @@ def test_compliant_points_have_unique_normal_forces():
     W[normals, normals] += 1e-3
     forces, _ = unique(W[None], columns[None], np.ones((1, 4), bool), np.zeros((1, 4, 3)))
     assert forces.all()
+
+
+def test_a_direction_in_which_a_point_cannot_move_is_left_out():
+    W = np.diag([2.0, 3.0, 1e-17])[None]
+    force, motion = unique(W, np.eye(3)[None, None], np.zeros((1, 1), bool), np.zeros((1, 1, 3)))
+    assert (force.tolist(), motion.tolist()) == ([[True]], [True])

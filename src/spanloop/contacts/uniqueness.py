@@ -4,6 +4,8 @@ A point that sticks has a force of three components, one that slips of one: alon
 With R, whose columns are these directions, forces R x change the motion by W R x. They are unique for a point where
 no x with RᵀW R x = 0 touches it: W is positive semidefinite, so that these are the x with W R x = 0.
 
+A direction in which a point cannot move, as across a planar linkage, has no friction, and is left out.
+
 Where normal forces alone can be split in more than one way, friction of points that slip in different directions turns
 the split into another motion. Where all of them slip alike it does not: what they do depends on sums alone.
 """
@@ -13,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 _NULL = 1e-10  # of the largest eigenvalue: those below are zero
+_BLOCKED = 1e-13  # of the largest entry of W: a point that moves less along a direction has no friction there
 _TOUCHED = 1e-6  # of a unit null vector: a point with less is not in it
 _ALIKE = 1e-6  # difference of µ·direction of points that slip alike
 
@@ -62,8 +65,10 @@ def _touched(W: np.ndarray, directions: np.ndarray) -> np.ndarray:
     blocks = W.reshape(k, points, size, points, size)
     S = np.einsum("kpia,kpiqj,kqjb->kpaqb", directions, blocks, directions, optimize=True)
     S = S.reshape(k, points * size, points * size)
+    own = np.einsum("kii->ki", S)
     exists = (directions != 0.0).any(axis=2).reshape(k, points * size)
-    scale = np.sqrt(np.where(exists, np.einsum("kii->ki", S), 1.0))  # columns of forces and torques alike
+    exists &= own > _BLOCKED * own.max(axis=1, keepdims=True, initial=0.0)
+    scale = np.sqrt(np.where(exists, own, 1.0))  # columns of forces and torques alike
     scale = np.where(scale > 0.0, scale, 1.0)
     S = S / scale[:, :, None] / scale[:, None, :]
     every = np.arange(points * size)
