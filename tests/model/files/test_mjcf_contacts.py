@@ -243,3 +243,52 @@ def test_a_sensor_of_contacts_is_no_contact() -> None:
     model = loads(_file(_ball("a"), rest=sensor), contacts=True)
     assert _names(model) == ["a"]
     assert "sensors of neither joint, body nor site left out: 's' (text.xml:1)" in model.notes
+
+
+# ---- writing
+
+
+def _walker() -> sl.Model:
+    """A trunk that floats with a leg: shapes of their own, a frame, a tilted ground, a post on the world."""
+    b = sl.Builder("walker")
+    b.body(
+        "trunk", mass=2.0, inertia=(0.02, 0.02, 0.02), geometry=[sl.contacts.Box(0.2, 0.1, 0.1, position=(0, 0, 0.1))]
+    )
+    b.body("leg", mass=0.5, center=(0, 0, -0.15), inertia=(0.004, 0.004, 1e-3), geometry=[sl.contacts.Sphere(0.05)])
+    b.free("root", "world", "trunk").revolute("hip", "trunk", "leg", "y", (0, 0.1, 0)).frame("toe", "leg", (0, 0, -0.3))
+    model = b.build().with_ground(friction=0.7, position=(0, 0, -1.0), rotation=(0, 0.2, 0))
+    toe, post = ("toe", sl.contacts.Capsule(0.02, 0.1)), ("world", sl.contacts.Capsule(0.1, 2.0, position=(1, 0, 0)))
+    model = model.with_contact("toe", toe, "ground", friction=0.9, torsion=0.01)
+    return model.with_contact("post", toe, post, friction=0.5, torsion=0.02, rolling=0.03)
+
+
+def test_contacts_are_written_as_pairs_and_nothing_else_collides(tmp_path: Path) -> None:
+    model = _walker()
+    written = model.save(tmp_path / "w.xml")
+    assert written.lost == ()
+    assert any(r.startswith("contacts, which are soft in MuJoCo: 'trunk'") for r in written.remarks)
+    assert len(colliding(mujoco.MjModel.from_xml_path(str(tmp_path / "w.xml")))) == len(model.contacts) == 4
+    back = sl.load(tmp_path / "w.xml", contacts=True)
+    settings = [(c.name, c.friction, c.torsion, c.rolling, c.pair) for c in model.contacts]
+    assert [(c.name, c.friction, c.torsion, c.rolling, c.pair) for c in back.contacts] == settings
+    for one, other in zip(model.contacts, back.contacts, strict=True):
+        for s, t in zip(one.sides, other.sides, strict=True):
+            (body, place), (body_back, place_back) = s.on(model), t.on(back)
+            assert (body, s.geometry.size) == (body_back, pytest.approx(t.geometry.size))
+            assert np.allclose(place.position, place_back.position, atol=1e-12)
+            assert np.allclose(place.rotation, place_back.rotation, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("settings", "lost"),
+    [
+        ({"restitution": 0.5}, "restitution of contacts: 'c'"),
+        ({"stiffness": 1e4}, "stiffness of contacts: 'c'"),
+        ({"surface_velocity": (1, 0, 0)}, "surface velocities of contacts: 'c'"),
+    ],
+)
+def test_what_a_pair_cannot_hold_is_lost(tmp_path: Path, settings: dict, lost: str) -> None:
+    b = sl.Builder("ball").body("ball", mass=1.0, inertia=(0.1, 0.1, 0.1), geometry=[sl.contacts.Sphere(0.1)])
+    model = b.free("root", "world", "ball").build().with_contact("c", "ball", friction=0.1, **settings)
+    with pytest.raises(UnsupportedError, match=lost):
+        model.save(tmp_path / "b.xml")

@@ -17,7 +17,7 @@ MUJOCO = (("friction", 1.0), ("torsion", 0.005), ("rolling", 1e-4))  # the defau
 _OTHER_RULE = "surfaces that combine by the rule of this format, no longer by their own"
 
 
-def write_geom(geom: ET.Element, s: Surface | None, b: Body, report: LossReport) -> None:
+def write_geom_surface(geom: ET.Element, s: Surface | None, b: Body, report: LossReport) -> None:
     """Write friction, condim and priority of a geom."""
     if s is None:
         return

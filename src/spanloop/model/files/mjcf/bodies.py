@@ -164,7 +164,7 @@ def _shapes(source: Any, body: int, notes: LoadNotes) -> Iterator[tuple[int, Geo
         is_hidden = m.geom_group[g] > SHOWN_GROUPS  # in MuJoCo's viewer, unless the user asks
         use = "collision" if collides or is_hidden else "visual"
         look: dict[str, Any] = {"use": use, "color": _color(m, g)}
-        look["surface"] = read_surface(m, g) if collides else None
+        look["surface"] = read_surface(m, g) if use == "collision" else None
         place = placement(m.geom_quat[g], m.geom_pos[g], notes)
         if g in source.meshes:
             mesh = source.meshes[g]

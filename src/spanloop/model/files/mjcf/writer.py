@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,12 +17,12 @@ from spanloop.joints import Planar
 from spanloop.math.rotation import toward
 from spanloop.model.files.loss_report import LossReport, Written, without_contacts
 from spanloop.model.files.mjcf.actuators_and_sensors import write_actuators, write_sensors
+from spanloop.model.files.mjcf.contact_writer import placed, write_contacts, write_geom
 from spanloop.model.files.mjcf.equality import write_end_sites, write_equalities
 from spanloop.model.files.split_joints import without_offsets
-from spanloop.model.files.surface_writer import write_geom
-from spanloop.model.files.xml_writer import checked, child, document, is_turned, numbers, quaternion
+from spanloop.model.files.xml_writer import checked, child, document, numbers
 from spanloop.model.model import Model
-from spanloop.model.parts import WORLD, Body, Geometry, Inertia, Joint, Placement
+from spanloop.model.parts import WORLD, Body, Inertia, Joint, Placement
 from spanloop.model.poses import hosts_of
 from spanloop.types import Floats3
 
@@ -45,8 +44,8 @@ SMALLEST = 1e-9  # kg and kg m² of bodies that have less
 
 def dumps(model: Model) -> Written:
     """The model as MJCF."""
-    report = LossReport()
-    model = without_offsets(without_contacts(model, report))
+    report, contacts = LossReport(), model.contacts
+    model = without_offsets(without_contacts(replace(model, contacts=()), report))
     _can_stand(model)
     model = put_together(model, report)
     root = ET.Element("mujoco", {"model": checked(model.name)})
@@ -55,9 +54,10 @@ def dumps(model: Model) -> Written:
     inside = {WORLD: child(root, "worldbody")}
     for j, b in zip(model.joints, model.bodies, strict=True):
         inside[b.name] = _body(inside[j.parent], j, b, report)
+    write_contacts(root, inside, model, contacts, report)
     bounded(compiler, model, report)
     for f in model.frames:
-        _placed(child(inside[f.body], "site", name=f.name), f.placement)
+        placed(child(inside[f.body], "site", name=f.name), f.placement)
     write_end_sites(inside, model)
     write_equalities(root, model, report)
     write_actuators(root, model, report)
@@ -78,7 +78,7 @@ def _can_stand(model: Model) -> None:
 
 
 def _body(parent: ET.Element, j: Joint, b: Body, report: LossReport) -> ET.Element:
-    body = _placed(child(parent, "body", name=b.name), j.placement)
+    body = placed(child(parent, "body", name=b.name), j.placement)
     i = b.inertia
     if i.mass or any(i.moments):
         xx, xy, xz, yy, yz, zz = i.moments
@@ -92,7 +92,10 @@ def _body(parent: ET.Element, j: Joint, b: Body, report: LossReport) -> ET.Eleme
     if j.kind.name == "planar":
         report.remark("planar joints, written as two slides and a hinge", f"joint {j.name!r}")
     for g in b.geometry:
-        _geom(body, g, b, report)
+        if g.shape == "mesh":
+            report.lose("meshes", f"{g.file!r} of body {b.name!r}")
+        else:
+            write_geom(body, g, b, report)
     return body
 
 
@@ -152,35 +155,6 @@ def _spring(joint: ET.Element, j: Joint, k: int | None, report: LossReport) -> N
         joint.set("stiffness", numbers(j.stiffness[0]))
     else:
         report.lose("springs of joints with several DoF", f"joint {j.name!r}")
-
-
-def _placed(element: ET.Element, p: Placement) -> ET.Element:
-    element.set("pos", numbers(*p.position))
-    if is_turned(p.rotation):
-        element.set("quat", numbers(*quaternion(p.rotation)))
-    return element
-
-
-def _geom(body: ET.Element, g: Geometry, b: Body, report: LossReport) -> None:
-    sizes: dict[str, Callable[[Sequence[float]], Sequence[float]]] = {
-        "box": lambda s: [x / 2.0 for x in s],
-        "cylinder": lambda s: [s[0], s[1] / 2.0],
-        "capsule": lambda s: [s[0], s[1] / 2.0],
-        "sphere": lambda s: s,
-        "ellipsoid": lambda s: s,
-    }
-    if g.shape not in sizes:
-        report.lose("meshes", f"{g.file!r} of body {b.name!r}")
-        return
-    geom = _placed(child(body, "geom", type=g.shape, size=numbers(*sizes[g.shape](g.size)), mass="0"), g.placement)
-    if g.use == "visual":
-        geom.set("contype", "0")
-        geom.set("conaffinity", "0")
-        geom.set("group", "2")
-    else:
-        write_geom(geom, g.surface, b, report)
-    if g.color is not None:
-        geom.set("rgba", numbers(*g.color))
 
 
 def _lost(model: Model, report: LossReport) -> None:
