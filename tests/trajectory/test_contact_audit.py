@@ -218,3 +218,16 @@ def test_an_accelerometer_on_a_box_that_rests_reads_its_weight():
     model = replace(box(), sensors=(Sensor("imu", "imu", "body"),))
     run = sl.simulate(model, [1, 0, 0, 0, 0, 0, 0.1], duration=0.02)
     np.testing.assert_allclose(run.sensor("imu")["specific_force"], [[0.0, 0.0, G]] * len(run), rtol=0, atol=1e-9)
+
+
+@pytest.mark.slow
+def test_of_many_runs_the_first_are_judged_and_the_residuals_of_all(monkeypatch):
+    monkeypatch.setattr("spanloop.trajectory.audit.audit._MOST_RUNS", 2)
+    v = np.zeros((3, 2, 6))
+    v[..., 3] = [[1.0, 2.0], [0.5, 1.5], [0.1, 0.2]]
+    runs = sl.simulate(ball(friction=0.3), [1, 0, 0, 0, 0, 0, 0.1], v, duration=0.05)
+    checks = runs.segments[0].contact_checks.copy()
+    checks[2, 1, :, 0] = 1.0
+    audit = changed(runs, contact_checks=checks).audit()
+    assert audit.faults == ("complementarity",)
+    assert "Judged in the first 2 of 6 runs." in audit["energy"].sentence

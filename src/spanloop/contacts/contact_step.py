@@ -244,10 +244,10 @@ class ContactStep:
         """b of a point: its velocity without impulses, with restitution or the force of a spring."""
         d = self.delassus
 
-        def page(rows, moving, k, start, gap, on, expected, strike, h, *V):
+        def page(rows, moving, k, start, gap, on, last, strike, h, *V):
             u = [a - b for a, b in zip(d.along(rows, *V), moving, strict=True)]
             e, resting, stiffness, damping = k[3:]
-            closes = (start[0] > CLOSED) & ~(expected[0] > 0.0)
+            closes = (start[0] > CLOSED) & ~(last[0] > 0.0)
             gained = 2.0 * (u[0] - (gap[0] - start[0]) / h[0])  # during the step, evenly
             left = where(closes, _share_left(u[0], gained, gap[0] / h[0]), 1.0)
             hit = u[0] - left * gained
@@ -264,11 +264,15 @@ class ContactStep:
 
         gaps = [Block(PREFIX + name, 1, (("i", 1),)) for name in ("gap", "free")]
         of_points, strike = [d.of_point(n) for n in ("rows", "moving", "k")], PREFIX + "strike"
-        reads: list[Place] = [*of_points, *gaps, d.of_point("on"), d.of_point("force"), strike, "h"]
+        reads: list[Place] = [*of_points, *gaps, d.of_point("on"), self._pushed(), strike, "h"]
         reads += [d.of_link("V", w) for w in range(len(d.ways))]
         names = ("b", "approach", "soft", "toward", "coefficients", "yielding")
         writes: list[Place] = [*(d.of_point(n) for n in names), strike]
         return self.stage.call("approach", reads, writes, page)
+
+    def _pushed(self) -> Block:
+        """The normal impulse of point i in the last step: one that pushed was closed at its end."""
+        return Block(PREFIX + "f", 1, (("i", self.block),))
 
     def _warm(self, f: str) -> Item:
         """The impulses of the last step, where points are on."""
@@ -306,16 +310,16 @@ class ContactStep:
         After a step in which something strikes, the force expected before it is expected again: impulses do not last.
         """
 
-        def page(f, start, expected, gap, strike, h):
+        def page(f, start, last, expected, gap, strike, h):
             pushes = f[0] > 0.0
-            stays = pushes & ((start[0] <= CLOSED) | (expected[0] > 0.0))
+            stays = pushes & ((start[0] <= CLOSED) | (last[0] > 0.0))
             change = [x - h[0] * y for x, y in zip(f, expected, strict=True)]
             lasts = [where(strike[0] < 0.0, x / h[0], y) for x, y in zip(f, expected, strict=True)]
             return change, [where(stays, x, 0.0) for x in lasts], [where(pushes & (gap[0] > 0.0), 0.0, gap[0])]
 
         d, places = self.delassus, ((PREFIX + "gap", 1), (free, 1), (f, self.block), (force, self.block))
         start, here, own, then = (Block(name, size, (("i", size),)) for name, size in places)
-        reads = (own, start, d.of_point("force"), here, PREFIX + "strike", "h")
+        reads = (own, start, self._pushed(), d.of_point("force"), here, PREFIX + "strike", "h")
         return self.stage.call("compare", reads, (d.of_point("change"), then, here), page)
 
     def _jam(self, f: str) -> Item:

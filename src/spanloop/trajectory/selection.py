@@ -61,6 +61,26 @@ def with_surfaces(model: Model, surfaces: np.ndarray) -> Model:
     return model if contacts == model.contacts else replace(model, contacts=contacts)
 
 
+def first_runs(run: Trajectory, count: int) -> Trajectory:
+    """The first runs of a batch along its first axis, about so many; all if there are no more."""
+    rows = max(1, count * run.batch[0] // len(run.outcomes))
+    if rows >= run.batch[0]:
+        return run
+    share = len(run.outcomes) // run.batch[0] * rows
+
+    def first(x: np.ndarray | None) -> np.ndarray | None:
+        return None if x is None else x[:rows]
+
+    return run.changed(
+        segments=tuple(s.mapped(lambda x: x[:rows]) for s in run.segments),
+        outcomes=run.outcomes[:share],
+        forces={name: six[:rows] for name, six in run.forces.items()} if run.forces else None,
+        ends=None if run.ends is None else replace(run.ends.mapped(lambda x: x[:rows]), times=run.ends.times[:rows]),
+        events=run.events if run.events is NO_EVENTS else run.events.picked(np.arange(share)),
+        **{name: first(getattr(run, name)) for name in ("residual", "parameters", "surfaces")},
+    )
+
+
 def piece(run: Trajectory, number: int) -> Trajectory:
     """One segment as a run with its own model; it has no events inside."""
     s, begin = run.segments[number], sum(map(len, run.segments[:number]))

@@ -14,15 +14,16 @@ from spanloop.loops.constraint_rank import structure
 from spanloop.trajectory import quantities, report
 from spanloop.trajectory.audit import balances
 from spanloop.trajectory.audit.balances import balance, highest
-from spanloop.trajectory.audit.contact_findings import acts, contact_findings
+from spanloop.trajectory.audit.contact_findings import acts, complementarity, contact_findings
 from spanloop.trajectory.audit.event_findings import event_findings, worst_of
 from spanloop.trajectory.audit.findings import NOT_JUDGED, NOT_WELL, WELL, Audit, Finding, doubted, verdict_on
 from spanloop.trajectory.audit.joint_limits import GIVES_WAY, exceeded, has_spring, limited
 from spanloop.trajectory.audit.undeclared_overlaps import overlap_finding
-from spanloop.trajectory.contacts.contact_samples import is_alike
+from spanloop.trajectory.contacts.contact_samples import Points, is_alike
 from spanloop.trajectory.events import NO_EVENTS
 from spanloop.trajectory.segment_models import row_lengths
-from spanloop.trajectory.topologies import by_model, has_same_joints, is_uniform
+from spanloop.trajectory.selection import first_runs
+from spanloop.trajectory.topologies import by_model, has_same_joints, is_uniform, model_of
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
@@ -32,6 +33,7 @@ _ENDS_WELL = ("finished", "event")
 _SHOWN = 3  # limits that are named
 
 _MOST_RUNS = 256  # of a batch with events that are judged
+_MOST_POINTS = 2_000_000  # of contacts at all samples that are judged together
 _MOST_MODELS = 8  # of these, where each run has parameters, and with them kernels, of its own
 
 _TILTS = 30.0  # by which a misalignment may exceed that of a few states
@@ -89,6 +91,8 @@ def audit(
     b = replace(bounds_of(run), **{name: x for name, x in given.items() if x is not None})
     if run.batch and run.events is not NO_EVENTS and (len(run.events) or run.events.switches):
         found = _of_runs(run, b)
+    elif run.batch and acts(run):
+        found = _of_first_runs(run, b)
     else:
         found = _of_motion(run, b)
     findings = [_outcome(run), *_steps(run, b.step), *found, *(_overlaps(run) if meshes else ())]
@@ -131,6 +135,18 @@ def _of_runs(run: Trajectory, b: Bounds) -> list[Finding]:
     whole = {} if run.parameters is not None else {f.name: f for f in _of_impacts(run, b)}
     judged = f" Judged in {len(chosen)} of {count} runs." if len(chosen) < count else ""
     return [whole.get(f.name) or replace(f, sentence=f.sentence + judged) for f in found]
+
+
+def _of_first_runs(run: Trajectory, b: Bounds) -> list[Finding]:
+    """The findings on the first runs of a batch with contacts, whose points take memory; residuals of all."""
+    points = max(len(Points.of(model_of(run, s))) for s in run.segments)
+    most = max(1, _MOST_POINTS // (len(run) * points))
+    chosen = first_runs(run, min(most, _MOST_RUNS))
+    if chosen is run:
+        return _of_motion(run, b)
+    judged = f" Judged in the first {len(chosen.outcomes)} of {len(run.outcomes)} runs."
+    found = [replace(f, sentence=f.sentence + judged) for f in _of_motion(chosen, b)]
+    return [complementarity(run, b.residual) if f.name == "complementarity" else f for f in found]
 
 
 def _of_impacts(run: Trajectory, b: Bounds) -> list[Finding]:

@@ -37,7 +37,7 @@ def contact_findings(run: Trajectory, residual: float, penetration: float, energ
     if not acts(run):
         return
     found = run.contacts.samples
-    yield _complementarity(run, residual)
+    yield complementarity(run, residual)
     yield _penetration(run, found, penetration)
     yield _cones(run, found)
     yield _uniqueness(run)
@@ -45,7 +45,8 @@ def contact_findings(run: Trajectory, residual: float, penetration: float, energ
     yield from _impacts(run, energy)
 
 
-def _complementarity(run: Trajectory, bound: float) -> Finding:
+def complementarity(run: Trajectory, bound: float) -> Finding:
+    """The finding on the largest natural residual of any step."""
     value = _most(run, 0)
     words = (
         f"Contacts neither pull nor overlap, and friction opposes slip, to {value:.2g} m/s, the largest natural "
@@ -152,7 +153,8 @@ def _impacts(run: Trajectory, share: float) -> Iterator[Finding]:
     lost = np.nansum(np.where(work.hits, -work.work, 0.0).reshape(-1, len(p)), axis=0)
     by_name = {name: float(lost[p.owner == k].sum()) for k, name in enumerate(p.contacts)}
     taken = [f"{name!r} {x:.4g} J" for name, x in _largest_first(by_name) if abs(x) > bound][:_NAMED]
-    words = f"{hits} step{'' if hits == 1 else 's'} with impacts of contacts take {sum(by_name.values()):.4g} J"
+    words = f"{'A step' if hits == 1 else f'{hits} steps'} with impacts of contacts take{'s' if hits == 1 else ''}"
+    words += f" {sum(by_name.values()):.4g} J"
     words += f" ({', '.join(taken)})." if taken else "."
     words = words if hits else "Samples have no impact of a contact."
     excess = np.nan_to_num(work.gain - work.gain_doubt)

@@ -80,9 +80,15 @@ class _Steps:
         pushes = np.nan_to_num(self.force[..., 0]) > 0.0
         fast = self.found.gap_rate[..., :-1, :] < -p.resting
         hard = p.stiffness == 0.0
-        closes = np.any(pushes & fast & hard, axis=-1, keepdims=True) & (self.h > 0.0)
+        closes = (np.any(pushes & fast & hard, axis=-1, keepdims=True) | self._jams()) & (self.h > 0.0)
         hits: np.ndarray = pushes & hard & closes
         return hits
+
+    def _jams(self) -> np.ndarray:
+        """Whether a contact jams in an interval (..., n − 1, 1): it stops by an impulse."""
+        parts = [np.zeros((*s.q.shape[:-1], 3)) if (x := s.contact_checks) is None else x for s in self.run.segments]
+        jams: np.ndarray = np.diff(np.concatenate(parts, axis=-2)[..., 2:], axis=-2) > 0.0
+        return jams
 
     def _stays_clear(self) -> np.ndarray:
         """Whether no point can have closed in an interval: gaps are longer than twice the way at their speeds."""
