@@ -103,7 +103,8 @@ class Rollout:
 
         parts = _Parts(self, state, constants, controls, why, counts, steps, record, log, logged)
         if runs * steps.count * effort < machine.SLICE // 50:
-            function(*parts.arguments(0, steps.count), arrays.address(memory()), 0, runs)
+            own = memory()  # which must outlive the call
+            function(*parts.arguments(0, steps.count), arrays.address(own), 0, runs)
             return counts
         slices = machine.Slices(runs, width, effort * max(1, steps.count), self.threads)
         groups = -(-min(runs, slices.size) // width)
@@ -130,24 +131,18 @@ class Rollout:
         """
         assert all(x.flags.c_contiguous and x.dtype == self.dtype for x in (state, constants))
         why, counts = np.zeros(1, np.uint8), np.zeros(1, np.int64)
-        parts = _Parts(
-            self,
-            state,
-            constants,
-            np.zeros((1, 1, 0), self.dtype),
-            why,
-            counts,
-            Steps(0.0, 1.0, 0, 1),
-            None,
-            None,
-            None,
-        )
-        function, arguments = self._single[0], (*parts.arguments(0, 1), 0, 1)
+        none, once = np.zeros((1, 1, 0), self.dtype), Steps(0.0, 1.0, 0, 1)
+        parts = _Parts(self, state, constants, none, why, counts, once, None, None, None)
+        function, _, facts, _ = self._single
+        memory = arrays.aligned(facts["memory"])
+        arguments = (*parts.arguments(0, 1), arrays.address(memory), 0, 1)
+        kept = parts, memory  # the function's arrays
 
         def step() -> bool:
             function(*arguments)
-            if parts.why[0]:
-                parts.why[0] = 0
+            why = kept[0].why
+            if why[0]:
+                why[0] = 0
                 return False
             return True
 

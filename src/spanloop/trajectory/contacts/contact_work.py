@@ -8,6 +8,9 @@ Where a point closes in the step, all points give impulses f = h F at one moment
 the velocity without them. u is that of the end of the step; at the moment of the impact it was another one, by less
 than u − u⁻ (the doubt).
 
+u is relative to the surface of b. A surface that moves on its body, as of a conveyor, also does the work of the force
+on it times its velocity, which the mechanism receives.
+
 Where samples are farther apart than steps, only the last step before each is known: intervals in which a point may have
 closed are not known (the doubt is infinite).
 """
@@ -23,8 +26,8 @@ from spanloop.dynamics import Dynamics
 from spanloop.model import Model
 from spanloop.model.contacts import Contact
 from spanloop.model.parts import WORLD
-from spanloop.trajectory.contacts.contact_samples import geometry, in_axes, robots
-from spanloop.trajectory.quantities import over_samples
+from spanloop.trajectory.contacts.contact_samples import geometry, in_axes, in_point, robots
+from spanloop.trajectory.quantities import over_samples, pose
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
@@ -53,6 +56,7 @@ def contact_work(run: Trajectory) -> ContactWork:
     """The work of all points of a run whose segments have the contacts of its model."""
     steps = _Steps(run)
     work, doubt = steps.while_closed()
+    driven = steps.of_surfaces()
     gain, gain_doubt = np.zeros((2, *steps.known.shape))
     rows = np.any(steps.hits, axis=-1)
     if rows.any():
@@ -61,7 +65,7 @@ def contact_work(run: Trajectory) -> ContactWork:
         work[rows], doubt[rows] = np.where(hits, each, work[rows]), np.where(hits, miss, doubt[rows])
         gain[rows], gain_doubt[rows] = each.sum(axis=-1), change
     doubt[~steps.known] = np.inf
-    return ContactWork(work, doubt, steps.hits, steps.known, gain, gain_doubt)
+    return ContactWork(work + driven, doubt, steps.hits, steps.known, gain, gain_doubt)
 
 
 class _Steps:
@@ -107,6 +111,19 @@ class _Steps:
         turned = 0.5 * self.force * (self._carried() - self.after)
         misses = np.abs(np.sum(change * mean, axis=-1)) + np.abs(np.sum(turned, axis=-1))
         return self.h * np.sum(self.force * mean, axis=-1), self.h * misses
+
+    def of_surfaces(self) -> np.ndarray:
+        """Work of the forces at the velocities of surfaces that move on their bodies."""
+        run, moving = self.run, np.zeros(self.found.force.shape)
+        for number, contact in enumerate(run.model.contacts):
+            if any(contact.surface_velocity):
+                mine = self.found.points.owner == number
+                velocity = pose(run, contact.b.at)[..., :3, :3] @ np.array(contact.surface_velocity)
+                moving[..., mine, :] = velocity[..., None, :]
+        across = in_point(self.found.axes, moving)[..., 1:]  # along the normal it moves nothing
+        mean = 0.5 * (across[..., :-1, :, :] + across[..., 1:, :, :])
+        work: np.ndarray = self.h * np.sum(self.force[..., 1:3] * mean, axis=-1)
+        return work
 
     def _carried(self) -> np.ndarray:
         """Velocities after each interval of points where they were before it: those that push."""
@@ -176,12 +193,30 @@ def impulses(run: Trajectory) -> Impulses:
     after = np.sum(outside * np.cross(lever, found.force), axis=-2)[..., 1:, :]
     before = np.sum(outside * np.cross(lever[..., :-1, :, :], found.force[..., 1:, :, :]), axis=-2)
     total = h * np.concatenate([after + torque[..., 1:, :], force[..., 1:, :]], axis=-1)
-    doubt = np.concatenate([h * np.abs(after - before), np.zeros_like(after)], axis=-1)
+    doubt = np.concatenate([h * np.abs(after - before), np.zeros_like(after)], axis=-1) + _displaced(run)
     known = run.contacts.work.known
     sizes = np.linalg.norm(found.force[..., 1:, :, :], axis=-1)
     levers = sizes * np.linalg.norm(lever[..., 1:, :, :], axis=-1)
     exchanged = np.stack([np.nansum(h * x, axis=(-2, -1)) for x in (levers, sizes)], axis=-1)
     return Impulses(total, np.where(known[..., None], doubt, np.inf), exchanged)
+
+
+def _displaced(run: Trajectory) -> np.ndarray:
+    """How the momentum after each step (..., n − 1, 6) changes where contacts displace its end: by what a change of
+    velocities at the beginning of the step does."""
+    q, v, change = run.q[..., 1:, :], run.v[..., 1:, :], np.diff(run.v, axis=-2)
+    out = np.zeros((*q.shape[:-1], 6))
+    pushed = np.any(np.nan_to_num(run.contacts.samples.normal_force[..., 1:, :]) > 0.0, axis=-1)
+    if pushed.any():
+        way = (np.diff(run.times)[:, None] * change)[pushed]
+
+        def momentum(q: np.ndarray, v: np.ndarray, way: np.ndarray) -> np.ndarray:
+            there: np.ndarray = run.robot.momentum(run.robot.integrate(q, way), v)
+            return there
+
+        there = over_samples("momentum", momentum, q[pushed], v[pushed], -way)
+        out[pushed] = np.abs(there - run.momentum[..., 1:, :][pushed])
+    return out
 
 
 def _acts_outside(model: Model, contact: Contact) -> float:
