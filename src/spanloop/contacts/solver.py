@@ -9,46 +9,27 @@ ended after STEPS steps, Gauss-Seidel sweeps move on from there, more of them fr
 with another ρ, every second time without halving. docs/decisions/0036 has the reasons and the figures.
 
 It ends when no entry of Φ/ρ, the natural residual, is above the rounding of W f + b, or all are below TOLERANCE, or
-four times this rounding, and the last step was not worth another. A run that has ended does not change. Arrays, with
-the prefix "solve." but for those that are given:
-
-| name | numbers | meaning |
-|---|---|---|
-| W, b | n² · block², n · block | blocks of W row by row at i n + j; velocities without impulses [m/s, rad/s] |
-| on, soft | n, n | 1 for points that take part; what is added to W_nn |
-| coefficients, toward | n · 3, n · 2 | of friction; direction of a slip that is given, or zeros |
-| f | n · block | impulses; before: a guess |
-| residual | 1 | the largest entry of Φ/ρ [m/s]; moments count by the length √(W_nn/W_mm) |
-| trial, d, phi | n · block | f + α d, Newton's step, Φ at the trial |
-| base | n · block | where the last sweeps ended |
-| M, A, inverse | | derivative of P by point, A in blocks, inverses of its pivots |
-| presses | n | 1 where f_n − ρ u_n > 0: other rows of A are those of 1 |
+four times this rounding, and the last step was not worth another. A run that has ended does not change. The arrays
+are those of solver_arrays.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from spanloop.algorithms.contact.block_elimination import (
-    applied,
-    inverse,
-    less_applied,
-    less_product,
-    more_applied,
-    times,
-)
+from spanloop.algorithms.contact.block_elimination import more_applied
 from spanloop.algorithms.contact.friction_cone import (
-    dense,
-    derivative_size,
     diagonal_scales,
     groups,
     largest,
     local_step,
     projection_and_derivative,
 )
-from spanloop.compiler.lower import Block, For, Repeat, Stage, When
+from spanloop.compiler.lower import For, Repeat, Stage, When
 from spanloop.compiler.lower.schedule import Item
+from spanloop.contacts.newton_step import newton_step
+from spanloop.contacts.solver_arrays import PREFIX, SolverArrays
 from spanloop.math.scalar import absolute, sqrt, where
 
 TOLERANCE = 5e-13  # m/s: half of what is promised, 1e-12, which another order of sums may see
@@ -63,7 +44,6 @@ FIRST_SWEEPS, MOST_SWEEPS = 4.0, 512.0
 SHORTEST = 0.125  # part of a step
 TURNS = 4 * (STEPS + GROWTH * ROUNDS) * ROUNDS  # bound of the loop; rounds end it
 USUAL = 3  # turns of a solve that begins with the impulses of the last step
-PREFIX = "solve."
 FINITE = 1e30  # of the merit
 FAILED = PREFIX + "failed"  # an array of one number: 1 where no answer was found, -1 elsewhere
 COUNTS = ("steps", "swept")  # of Newton's method and of sweeps, in one solve
@@ -75,66 +55,28 @@ _ONES = ("merit.trial", "worst", "size", "sweeping", "scale", "scale.moments", "
 
 def solver_calls(stage: Stage, n: int, block: int, names: Mapping[str, str]) -> list[Item]:
     """The calls that solve n points; names: of the arrays W, b, on, soft, coefficients, toward, f, residual."""
-    return _Solver(stage, n, block, names).calls()
+    return _Solver(SolverArrays(stage, n, block, names)).calls()
 
 
 class _Solver:
     """Makes the calls."""
 
-    def __init__(self, stage: Stage, n: int, block: int, names: Mapping[str, str]):
-        self.stage, self.n, self.block, self.names = stage, n, block, names
-        self.groups = max(groups(block)) + 1
-        size = n * block
-        sizes = {
-            "trial": size,
-            "d": size,
-            "phi": size,
-            "base": size,
-            "u": block,
-            "A": size * size,
-            "inverse": size * block,
-        }
-        sizes |= {"M": n * derivative_size(block), "presses": n, "w": n * self.groups, "root.w": n * self.groups}
-        for name, count in (sizes | dict.fromkeys((*_START, *_ONES), 1)).items():
-            stage.array(PREFIX + name, count)
-        self.size = sizes | {"on": n, "soft": n, "coefficients": 3 * n, "toward": 2 * n, "f": size, "b": size}
+    def __init__(self, arrays: SolverArrays):
+        self.x, self.n, self.block = arrays, arrays.n, arrays.block
+        arrays.declare((*_START, *_ONES))
 
     def calls(self) -> list[Item]:
         n = self.n
         turn: list[Item] = [
-            self._call("begin_turn", (), ("merit.trial", "worst", "size"), lambda: ([0.0], [0.0], [0.0])),
-            For("i", 0, n, (When((*self._velocity("trial"), self._measure()), self._of("on", "i")),)),
+            self.x.call("begin_turn", (), ("merit.trial", "worst", "size"), lambda: ([0.0], [0.0], [0.0])),
+            For("i", 0, n, (When((*self._velocity("trial"), self._measure()), self.x.of("on", "i")),)),
             self._decide(),
             For("i", 0, n, (self._accept(),)),
-            When(tuple(self._newton()), PREFIX + "newton"),
+            When(tuple(newton_step(self.x)), PREFIX + "newton"),
             When(tuple(self._sweeps()), PREFIX + "sweep"),
             For("i", 0, n, (self._next_trial(),)),
         ]
         return [*self._prepare(), Repeat(tuple(turn), PREFIX + "left", TURNS, usual=USUAL)]
-
-    # ---- places
-
-    def _of(self, name: str, counter: str) -> Block:
-        """The numbers of one point; counter -i: of the i-th point from the last."""
-        size = self.size[name] // self.n
-        array = self.names.get(name, PREFIX + name)
-        if counter.startswith("-"):
-            return Block(array, size, ((counter[1:], -size),), (self.n - 1) * size)
-        return Block(array, size, ((counter, size),))
-
-    def _pair(self, name: str, row: str, column: str) -> Block:
-        """The block of two points."""
-        size, n, at, offset = self.block**2, self.n, [], 0
-        for counter, stride in ((row, n * size), (column, size)):
-            backward = counter.startswith("-")
-            at.append((counter.removeprefix("-"), -stride if backward else stride))
-            offset += (n - 1) * stride if backward else 0
-        return Block(self.names.get(name, PREFIX + name), size, tuple(at), offset)
-
-    def _call(self, name: str, reads: Sequence[Any], writes: Sequence[Any], page) -> Item:
-        """The call of a page; plain names are those of single numbers."""
-        reads, writes = ([PREFIX + x if isinstance(x, str) else x for x in y] for y in (reads, writes))
-        return self.stage.call(f"contact_{name}", reads, writes, page)
 
     # ---- before the first turn
 
@@ -142,7 +84,7 @@ class _Solver:
         """Scales of points, the rounding of numbers, and the guess as first trial."""
         block, of = self.block, groups(self.block)
         sums = ("scale", "scale.moments", "count", "root", "rounding")
-        begin = self._call(
+        begin = self.x.call(
             "begin", (), (*sums, "unit"), lambda: ([0.0], [0.0], [0.0], [0.0], [0.0], [1.0])
         )  # fmt: skip
 
@@ -161,8 +103,8 @@ class _Solver:
                 *([x] for x in sums), [largest(root[0], tallest)], [largest(rounding[0], b_size)],
             )  # fmt: skip
 
-        reads = (self._pair("W", "i", "i"), *(self._of(x, "i") for x in ("soft", "on", "b", "f")), *sums)
-        writes = (*(self._of(x, "i") for x in ("w", "root.w", "f", "trial", "d", "phi", "presses")), *sums)
+        reads = (self.x.pair("W", "i", "i"), *self.x.each("i", "soft", "on", "b", "f"), *sums)
+        writes = (*self.x.each("i", "w", "root.w", "f", "trial", "d", "phi", "presses"), *sums)
 
         def start(scale, moments, count, rounding, unit):
             many = where(count[0] > 0.5, count[0], 1.0)
@@ -175,11 +117,11 @@ class _Solver:
             )  # fmt: skip
 
         reads_start = ("scale", "scale.moments", "count", "rounding", "unit")
-        writes_start = ("scale", "scale.moments", "rounding", "unit", *_START, self._whole("residual"))
+        writes_start = ("scale", "scale.moments", "rounding", "unit", *_START, self.x.single("residual"))
         return [
             begin,
-            For("i", 0, self.n, (self._call("point", reads, writes, point),)),
-            self._call("start", reads_start, writes_start, start),
+            For("i", 0, self.n, (self.x.call("point", reads, writes, point),)),
+            self.x.call("start", reads_start, writes_start, start),
         ]
 
     # ---- the residual
@@ -187,10 +129,10 @@ class _Solver:
     def _velocity(self, impulses: str) -> list[Item]:
         """u = b + W f of point i, without its softness."""
         block = self.block
-        begin = self._call("velocity", (self._of("b", "i"),), ("u",), lambda b: (list(b),))
-        reads = ("u", self._pair("W", "i", "j"), self._of(impulses, "j"))
-        add = self._call("add_velocity", reads, ("u",), lambda u, W, f: (more_applied(u, W, f, block),))
-        return [begin, For("j", 0, self.n, (When((add,), self._of("on", "j")),))]
+        begin = self.x.call("velocity", (self.x.of("b", "i"),), ("u",), lambda b: (list(b),))
+        reads = ("u", self.x.pair("W", "i", "j"), self.x.of(impulses, "j"))
+        add = self.x.call("add_velocity", reads, ("u",), lambda u, W, f: (more_applied(u, W, f, block),))
+        return [begin, For("j", 0, self.n, (When((add,), self.x.of("on", "j")),))]
 
     def _measure(self) -> Item:
         """Φ of point i at the trial, the derivative of P, and what it adds to merit and residual."""
@@ -214,10 +156,10 @@ class _Solver:
                 [size[0] + where(is_on, sizes, 0.0)],
             )  # fmt: skip
 
-        points = [self._of(x, "i") for x in ("trial", "coefficients", "toward", "soft", "on", "w", "root.w")]
+        points = self.x.each("i", "trial", "coefficients", "toward", "soft", "on", "w", "root.w")
         reads = ("u", *points, "factor", "merit.trial", "worst", "size")
-        writes = (*(self._of(x, "i") for x in ("phi", "M", "presses")), "merit.trial", "worst", "size")
-        return self._call("measure", reads, writes, page)
+        writes = (*self.x.each("i", "phi", "M", "presses"), "merit.trial", "worst", "size")
+        return self.x.call("measure", reads, writes, page)
 
     def _decide(self) -> Item:
         """Whether the trial is the answer, is accepted, or its step is halved; and what comes next."""
@@ -258,13 +200,10 @@ class _Solver:
             )  # fmt: skip
 
         reads = ("merit.trial", "worst", "size", "merit", "near", "part", "step", "round", "fresh", "halving", "factor",
-                 "root", "rounding", "unit", "left", self._whole("residual"), "steps", "failed")  # fmt: skip
+                 "root", "rounding", "unit", "left", self.x.single("residual"), "steps", "failed")  # fmt: skip
         writes = ("left", "newton", "sweep", "fresh", "near", "merit", "part", "step", "round", "factor", "halving",
-                  self._whole("residual"), "steps", "failed")  # fmt: skip
-        return self._call("decide", reads, writes, page)
-
-    def _whole(self, name: str) -> Block:
-        return Block(self.names[name], 1)
+                  self.x.single("residual"), "steps", "failed")  # fmt: skip
+        return self.x.call("decide", reads, writes, page)
 
     def _accept(self) -> Item:
         """f becomes the trial where it is accepted (`fresh`, until the next trial)."""
@@ -272,104 +211,9 @@ class _Solver:
         def page(f, trial, accepted):
             return ([where(accepted[0] > 0.0, y, x) for x, y in zip(f, trial, strict=True)],)
 
-        return self._call("accept", (self._of("f", "i"), self._of("trial", "i"), "fresh"), (self._of("f", "i"),), page)
-
-    # ---- a step of Newton's method
-
-    def _newton(self) -> list[Item]:
-        """d = −A⁻¹ Φ, in runs that need it."""
-        n, presses = self.n, self._of("presses", "i")
-        return [
-            For("i", 0, n, (When((For("j", 0, n, (self._derivative(),)), self._diagonal()), presses), self._side())),
-            *self._eliminate(),
-            *self._substitute(),
-        ]
-
-    def _derivative(self) -> Item:
-        """D ρ W of two points."""
-        block = self.block
-
-        def page(M, W):
-            rows = dense(M, block)
-            return (_sparse_times(rows, W, block),)
-
-        return self._call(
-            "derivative", (self._of("M", "i"), self._pair("W", "i", "j")), (self._pair("A", "i", "j"),), page
+        return self.x.call(
+            "accept", (self.x.of("f", "i"), self.x.of("trial", "i"), "fresh"), (self.x.of("f", "i"),), page
         )
-
-    def _diagonal(self) -> Item:
-        """1 − D + D ρ ε of a point, added to its own block."""
-        block, of = self.block, groups(self.block)
-
-        def page(A, M, w, soft, factor, scale, moments):
-            rows = dense(M, block)
-            eps = [(scale if e < 3 else moments)[0] - w[of[e]] / factor[0] for e in range(block)]
-            eps[0] = eps[0] + soft[0]
-            out = list(A)
-            for i in range(block):
-                for j in range(block):
-                    out[i * block + j] = out[i * block + j] + rows[i][j] * eps[j] + (1.0 if i == j else 0.0)
-            return (out,)
-
-        own = self._pair("A", "i", "i")
-        reads = (own, *(self._of(x, "i") for x in ("M", "w", "soft")), "factor", "scale", "scale.moments")
-        return self._call("diagonal", reads, (own,), page)
-
-    def _side(self) -> Item:
-        """−Φ as right-hand side, in d of runs that need a step."""
-
-        def page(d, phi, newton):
-            return ([where(newton[0] > 0.0, -y, x) for x, y in zip(d, phi, strict=True)],)
-
-        return self._call("side", (self._of("d", "i"), self._of("phi", "i"), "newton"), (self._of("d", "i"),), page)
-
-    def _eliminate(self) -> list[Item]:
-        """A = L U in blocks, L⁻¹ of the right-hand side. A point that does not press has the row of 1."""
-        n, block, call = self.n, self.block, self._call
-        pivot = call(
-            "invert", (self._pair("A", "k", "k"),), (self._of("inverse", "k"),), lambda A: (inverse(A, block),)
-        )
-        low = self._pair("A", "i", "k")
-        factor = call("low", (low, self._of("inverse", "k")), (low,), lambda A, B: (times(A, B, block),))
-        target = self._pair("A", "i", "j")
-        update = call(
-            "update",
-            (target, low, self._pair("A", "k", "j")),
-            (target,),
-            lambda C, A, B: (less_product(C, A, B, block),),
-        )
-
-        def side(d, L, x, newton):
-            return (
-                [where(newton[0] > 0.0, new, old) for new, old in zip(less_applied(d, L, x, block), d, strict=True)],
-            )
-
-        own = self._of("d", "i")
-        forward = call("forward", (own, low, self._of("d", "k"), "newton"), (own,), side)
-        on, presses = self._of("on", "j"), self._of("presses", "k")
-        rows = When((factor, For("j", ("k", 1), n, (When((update,), on),))), presses)
-        below = For("i", ("k", 1), n, (When((rows, forward), self._of("presses", "i")),))
-        return [For("k", 0, n, (When((When((pivot,), presses), below), self._of("on", "k")),))]
-
-    def _substitute(self) -> list[Item]:
-        """U⁻¹ of the right-hand side, from the last point to the first."""
-        block, call = self.block, self._call
-        own = self._of("d", "-k")
-
-        def add(d, U, x, newton):
-            return (
-                [where(newton[0] > 0.0, new, old) for new, old in zip(less_applied(d, U, x, block), d, strict=True)],
-            )
-
-        def divide(d, B, presses, newton):
-            taken = (newton[0] > 0.0) & (presses[0] > 0.0)
-            return ([where(taken, new, old) for new, old in zip(applied(B, d, block), d, strict=True)],)
-
-        backward = call("backward", (own, self._pair("A", "-k", "-m"), self._of("d", "-m"), "newton"), (own,), add)
-        reads = (own, self._of("inverse", "-k"), self._of("presses", "-k"), "newton")
-        finish = call("finish", reads, (own,), divide)
-        rest = For("m", 0, ("k", 0), (When((backward,), self._of("on", "-m")),))
-        return [For("k", 0, self.n, (When((rest, finish), self._of("presses", "-k")),))]
 
     # ---- sweeps, and the next trial
 
@@ -396,15 +240,15 @@ class _Solver:
         def keep(f, base, sweep):
             return ([where(sweep[0] > 0.0, x, y) for x, y in zip(f, base, strict=True)],)
 
-        own, base = self._of("f", "i"), self._of("base", "i")
-        back_call = self._call("back", (own, base, "sweep", "round"), (own,), back)
-        keep_call = self._call("keep", (own, base, "sweep"), (base,), keep)
-        points = [self._of(x, "i") for x in ("f", "coefficients", "toward", "soft", "on", "w")]
-        reads = (self._pair("W", "i", "i"), "u", *points, "sweeping")
-        step = self._call("local", reads, (self._of("f", "i"),), local)
-        sweep = For("i", 0, self.n, (When((*self._velocity("f"), step), self._of("on", "i")),))
-        count = self._call("swept", ("sweeping",), ("sweeping",), lambda x: ([x[0] - 1.0],))
-        begin = self._call("sweeps", ("sweep", "sweeps", "swept"), ("sweeping", "sweeps", "swept"), start)
+        own, base = self.x.of("f", "i"), self.x.of("base", "i")
+        back_call = self.x.call("back", (own, base, "sweep", "round"), (own,), back)
+        keep_call = self.x.call("keep", (own, base, "sweep"), (base,), keep)
+        points = self.x.each("i", "f", "coefficients", "toward", "soft", "on", "w")
+        reads = (self.x.pair("W", "i", "i"), "u", *points, "sweeping")
+        step = self.x.call("local", reads, (self.x.of("f", "i"),), local)
+        sweep = For("i", 0, self.n, (When((*self._velocity("f"), step), self.x.of("on", "i")),))
+        count = self.x.call("swept", ("sweeping",), ("sweeping",), lambda x: ([x[0] - 1.0],))
+        begin = self.x.call("sweeps", ("sweep", "sweeps", "swept"), ("sweeping", "sweeps", "swept"), start)
         again = Repeat((sweep, count), PREFIX + "sweeping", int(MOST_SWEEPS), usual=1)
         return [begin, For("i", 0, self.n, (back_call,)), again, For("i", 0, self.n, (keep_call,))]
 
@@ -417,26 +261,12 @@ class _Solver:
             new = [x + part[0] * y for x, y in zip(f, d, strict=True)]
             return d, [where(left[0] > 0.0, x, y) for x, y in zip(new, trial, strict=True)], [where(swept, 1.0, -1.0)]
 
-        d, trial = self._of("d", "i"), self._of("trial", "i")
-        return self._call(
-            "next_trial", (self._of("f", "i"), d, trial, "part", "sweep", "left"), (d, trial, "fresh"), page
+        d, trial = self.x.of("d", "i"), self.x.of("trial", "i")
+        return self.x.call(
+            "next_trial", (self.x.of("f", "i"), d, trial, "part", "sweep", "left"), (d, trial, "fresh"), page
         )
 
 
 def _following(factor: Any) -> Any:
     """The factor of ρ of the next round."""
     return where(factor > 5.0, FACTORS[0], where(factor > 0.5, FACTORS[1], FACTORS[2]))
-
-
-def _sparse_times(rows: Sequence[Sequence[Any]], W: Sequence[Any], block: int) -> list[Any]:
-    """A matrix with zeros that are known, times a block."""
-    out = []
-    for row in rows:
-        used = [k for k in range(block) if not (isinstance(row[k], float) and row[k] == 0.0)]
-        for j in range(block):
-            terms = [row[k] * W[k * block + j] for k in used]
-            value = terms[0]
-            for x in terms[1:]:
-                value = value + x
-            out.append(value)
-    return out

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import spanloop as sl
+from spanloop.errors import UnsupportedError
+from spanloop.model.files import contact_pairs
 from spanloop.model.files.sdf.reader import loads
 
 SPHERE = "<geometry><sphere><radius>0.1</radius></sphere></geometry>"
@@ -118,6 +120,22 @@ def test_what_a_contact_cannot_hold_is_noted(surface: str, words: str) -> None:
     text = _sdf(_ground(), _model("m", _link("a", _solid(surface))))
     assert any(words in note for note in loads(text, contacts=True).notes)
     assert not any(words in note for note in loads(text).notes)
+
+
+def test_a_mask_that_is_no_number_counts_as_all_bits() -> None:
+    model = loads(_sdf(_ground(), _model("m", _link("a", _solid(_mask("all"))))), contacts=True)
+    assert len(model.contacts) == 1
+    words = "not valid in this format: <collide_bitmask> that is no whole number, read as all bits: text.sdf:1"
+    assert words in model.notes
+
+
+def test_pairs_of_very_many_shapes_are_not_searched_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contact_pairs, "MOST_SHAPES", 3)
+    text = _sdf(*(_model(f"m{k}", _link("a", _solid())) for k in range(4)))
+    words = "4 shapes collide, of which pairs are not searched for beyond 3"
+    assert any(words in note for note in loads(text).notes)
+    with pytest.raises(UnsupportedError, match=words):
+        loads(text, contacts="ground")
 
 
 def test_pairs_without_a_known_gap_are_counted() -> None:

@@ -3,13 +3,14 @@
     void rollout(ptr state, ptr constants, i64 constant_stride, ptr controls, i64 run_stride, i64 step_stride,
                  ptr record, i64 record_stride, ptr counts, ptr why,
                  double start, double h, i64 first, i64 steps, i64 every,
-                 ptr log, i64 log_stride, i64 capacity, ptr logged, i64 begin, i64 end)
+                 ptr log, i64 log_stride, i64 capacity, ptr logged, ptr memory, i64 begin, i64 end)
 
 Runs begin..end − 1 take `steps` steps of length h from step number `first` on; time is start + number·h. Arrays are
 plain C order: state (runs, numbers) is read and written back; constants and controls have strides in numbers (0: the
 same for all); record (runs, record_stride) gets a row at the start of every `every`-th step and after the last.
 counts (runs) gets the number of steps that ended well, why (runs) the bits of what ended a run; a run that comes
-with bits set does not move. log, log_stride, capacity and logged are those of `append` (render/run_log.py).
+with bits set does not move. log, log_stride, capacity and logged are those of `append` (render/run_log.py). memory:
+where arrays are that are too large for the stack (`distant`); each call has its own.
 """
 
 from __future__ import annotations
@@ -43,14 +44,25 @@ LARGEST = {"double": 1e9, "float": 1e6}  # size of a number of the state, in ran
 LOST = 1  # a number is not finite or not below LARGEST
 HALTED = 2  # an entry of `halt` is negative
 NOT_CONVERGED = 4  # a repetition was not done in time
+NEAR = 1000  # numbers: larger arrays are not on the stack
 LONG = 64  # numbers: longer arrays are read from rows and written to them in loops
 
 _HEAD = (
     "define void @rollout(ptr %state, ptr %constants, i64 %constant_stride, ptr %controls, i64 %run_stride, "
     "i64 %step_stride, ptr %record, i64 %record_stride, ptr %counts, ptr %why, "
     "double %start, double %h, i64 %first, i64 %steps, i64 %every, "
-    "ptr %log, i64 %log_stride, i64 %capacity, ptr %logged, i64 %begin, i64 %end) #0 {"
+    "ptr %log, i64 %log_stride, i64 %capacity, ptr %logged, ptr %memory, i64 %begin, i64 %end) #0 {"
 )
+
+
+def distant(schedule: Schedule, real: str, width: int) -> tuple[dict[str, int], int]:
+    """Where arrays begin that are too large for the stack, in bytes, by name; and how many bytes they take."""
+    number, at, places = Real(real, width).size * width, 0, dict[str, int]()
+    for name, size in schedule.sizes.items():
+        if size > NEAR:
+            places[name] = at
+            at += -(-size * number // 64) * 64
+    return places, at
 
 
 def rollout(schedule: Schedule, real: str, width: int) -> str:
@@ -214,8 +226,12 @@ class _Loop:
     # ---- arrays
 
     def _allocate(self) -> None:
-        for k, size in enumerate(self.schedule.sizes.values()):
-            self._line(f"%m{k} = alloca [{max(size, 1)} x {self.t.value}], align 64")
+        far = distant(self.schedule, self.t.real, self.t.width)[0]
+        for k, (name, size) in enumerate(self.schedule.sizes.items()):
+            if name in far:
+                self._line(f"%m{k} = getelementptr i8, ptr %memory, i64 {far[name]}")
+            else:
+                self._line(f"%m{k} = alloca [{max(size, 1)} x {self.t.value}], align 64")
         self.memory = {name: f"%m{k}" for k, name in enumerate(self.schedule.sizes)}
         copied = sorted({n for c in self.schedule.calls() for n in self._copied(c)})
         for k, name in enumerate(copied):

@@ -79,6 +79,13 @@ def address(a: np.ndarray) -> int:
     return a.__array_interface__["data"][0]
 
 
+def aligned(size: int) -> np.ndarray:
+    """Zeros of this many bytes that begin at a multiple of 64."""
+    whole = np.zeros(size + 64, np.uint8)
+    start = -address(whole) % 64
+    return whole[start : start + size]
+
+
 def checked_out(function: str, out, shape: tuple[int, ...], dtype: np.dtype) -> None:
     """An `out` must be a writeable array of exactly this shape and dtype."""
     if not isinstance(out, np.ndarray):

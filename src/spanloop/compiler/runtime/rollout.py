@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from spanloop.compiler.lower import Schedule
-from spanloop.compiler.render.rollout import rollout
+from spanloop.compiler.render.rollout import distant, rollout
 from spanloop.compiler.runtime import arrays, cache, machine
 from spanloop.compiler.runtime.kernel import REAL, checked_dtype, checked_threads
 
 _POINTER, _WORD, _DOUBLE = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
 _KINDS = [_POINTER, _POINTER, _WORD, _POINTER, _WORD, _WORD, _POINTER, _WORD, _POINTER, _POINTER]
-_KINDS += [_DOUBLE, _DOUBLE, _WORD, _WORD, _WORD, _POINTER, _WORD, _WORD, _POINTER, _WORD, _WORD]
+_KINDS += [_DOUBLE, _DOUBLE, _WORD, _WORD, _WORD, _POINTER, _WORD, _WORD, _POINTER, _POINTER, _WORD, _WORD]
 _Function = tuple[Callable[..., None], int, Mapping[str, Any], machine.Code]
 
 
@@ -96,21 +96,28 @@ class Rollout:
         found = {"state": state.shape[1]} | ({"record": record.shape[2]} if record is not None else {})
         assert all(facts[name] == size for name, size in found.items()), (facts, found)
         width = 1 if runs == 1 else machine.lanes(self._real)
+
+        def memory() -> np.ndarray:
+            """Of one thread, for arrays that are too large for its stack."""
+            return arrays.aligned(facts["memory"])
+
         parts = _Parts(self, state, constants, controls, why, counts, steps, record, log, logged)
         if runs * steps.count * effort < machine.SLICE // 50:
-            function(*parts.arguments(0, steps.count), 0, runs)
+            own = memory()  # which must outlive the call
+            function(*parts.arguments(0, steps.count), arrays.address(own), 0, runs)
             return counts
         slices = machine.Slices(runs, width, effort * max(1, steps.count), self.threads)
         groups = -(-min(runs, slices.size) // width)
         longest = max(1, machine.SLICE // (effort * groups))
 
         def work(slices: machine.Slices) -> None:
+            own = memory()
             for begin, end in slices:
                 done = np.zeros(end - begin, np.int64)
                 for first, count in steps.stretches(longest):
                     if slices.stopped:
                         return
-                    function(*parts.arguments(first, count), begin, end)
+                    function(*parts.arguments(first, count), arrays.address(own), begin, end)
                     done += counts[begin:end]
                 counts[begin:end] = done
 
@@ -124,24 +131,18 @@ class Rollout:
         """
         assert all(x.flags.c_contiguous and x.dtype == self.dtype for x in (state, constants))
         why, counts = np.zeros(1, np.uint8), np.zeros(1, np.int64)
-        parts = _Parts(
-            self,
-            state,
-            constants,
-            np.zeros((1, 1, 0), self.dtype),
-            why,
-            counts,
-            Steps(0.0, 1.0, 0, 1),
-            None,
-            None,
-            None,
-        )
-        function, arguments = self._single[0], (*parts.arguments(0, 1), 0, 1)
+        none, once = np.zeros((1, 1, 0), self.dtype), Steps(0.0, 1.0, 0, 1)
+        parts = _Parts(self, state, constants, none, why, counts, once, None, None, None)
+        function, _, facts, _ = self._single
+        memory = arrays.aligned(facts["memory"])
+        arguments = (*parts.arguments(0, 1), arrays.address(memory), 0, 1)
+        kept = parts, memory  # the function's arrays
 
         def step() -> bool:
             function(*arguments)
-            if parts.why[0]:
-                parts.why[0] = 0
+            why = kept[0].why
+            if why[0]:
+                why[0] = 0
                 return False
             return True
 
@@ -164,6 +165,7 @@ class Rollout:
             with machine.reported(f"compiling the simulation {self.label}" + " in batches" * (width > 1)):
                 s = self.schedule
                 facts = {"operations": s.operations, "state": s.width(s.state), "record": s.width(s.record)}
+                facts["memory"] = distant(s, self._real, width)[1]
                 artifact = cache.Artifact(machine.object_code(self.source(width)), facts)
             cache.write(key, artifact)
         code = machine.Code(artifact.code, "rollout")

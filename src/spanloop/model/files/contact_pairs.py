@@ -19,6 +19,7 @@ from spanloop.model.files.load_notes import LoadNotes
 from spanloop.model.parts import WORLD, Geometry
 
 MOST_PAIRS = 64
+MOST_SHAPES = 3000  # 4.5 million pairs
 CHOICES = (False, True, "ground")
 _BY_HAND = "model.with_ground and model.with_contact add them by name"
 
@@ -79,6 +80,28 @@ class Colliding:
         """The sides of a pair: one that moves first, a plane last."""
         a, b = sorted((self.sides[i] for i in self.ends[k]), key=lambda s: (s.link == WORLD, s.what == "plane"))
         return a, b
+
+
+def numbered_pairs(shapes: Sequence[int] | np.ndarray, collide: Callable[[int, np.ndarray], np.ndarray]) -> np.ndarray:
+    """The pairs (n, 2) of these numbers that collide; collide(a, b): whether a does with each of b (k,)."""
+    every = np.asarray(shapes, int)
+    found = [np.zeros((0, 2), int)]
+    for k, a in enumerate(every.tolist()):
+        b = every[k + 1 :]
+        b = b[collide(a, b)]
+        found.append(np.stack((np.full_like(b, a), b), axis=1))
+    return np.concatenate(found)
+
+
+def too_many_shapes(n: int, contacts: bool | str, file: str, notes: LoadNotes) -> bool:
+    """Whether a file has so many shapes that collide that their pairs are not searched for; with a note."""
+    if n <= MOST_SHAPES:
+        return False
+    words = f"{n} shapes collide, of which pairs are not searched for beyond {MOST_SHAPES}"
+    if contacts:
+        raise UnsupportedError(f"{file}: {words}. Load it without contacts: {_BY_HAND}")
+    notes.add(f"contacts left out; {_BY_HAND}", words)
+    return True
 
 
 def check_choice(contacts: bool | str) -> bool | str:

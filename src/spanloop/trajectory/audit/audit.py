@@ -16,7 +16,7 @@ from spanloop.trajectory.audit import balances
 from spanloop.trajectory.audit.balances import balance, highest
 from spanloop.trajectory.audit.contact_findings import acts, complementarity, contact_findings
 from spanloop.trajectory.audit.event_findings import event_findings, worst_of
-from spanloop.trajectory.audit.findings import NOT_JUDGED, NOT_WELL, SAMPLES, WELL, Audit, Finding, doubted, verdict_on
+from spanloop.trajectory.audit.findings import NOT_JUDGED, NOT_WELL, WELL, Audit, Finding, doubted, verdict_on
 from spanloop.trajectory.audit.joint_limits import GIVES_WAY, exceeded, has_spring, limited
 from spanloop.trajectory.audit.undeclared_overlaps import overlap_finding
 from spanloop.trajectory.contacts.contact_samples import Points, is_alike
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 _ENDS_WELL = ("finished", "event")
 
 _SHOWN = 3  # limits that are named
-
-_CONTACTS = "Contacts are solved once a step, and a shorter one tells more: the balance is uncertain"
 
 _MOST_RUNS = 256  # of a batch with events that are judged
 _MOST_POINTS = 2_000_000  # of contacts at all samples that are judged together
@@ -193,7 +191,12 @@ def _energy(run: Trajectory, bound: float) -> Finding:
         return Finding("energy", value, limit, "J", verdict_on(value, limit, 0.0), sentence)
     did = ", ".join(f"{name} {x[k[:-1]]:.4g} J" for name, x in found.work.items())
     sentence = f"Work of {did}; energy differs from it by up to {value:.2g} J{where} {against}."
-    return doubted("energy", value, limit, doubt, "J", sentence, _CONTACTS if acts(run) else SAMPLES)
+    return doubted("energy", value, limit, doubt, "J", sentence, *_why(run))
+
+
+def _why(run: Trajectory) -> tuple[str, ...]:
+    """Why balances are uncertain, if not for the distance of samples."""
+    return ("Contacts are solved once a step, and a shorter one tells more: the balance is uncertain",) * acts(run)
 
 
 def _momentum(run: Trajectory, bound: float) -> Iterator[Finding]:
@@ -207,7 +210,7 @@ def _momentum(run: Trajectory, bound: float) -> Iterator[Finding]:
             f"Nothing holds the mechanism; {kind} momentum changes without a cause by up to {value:.2g} {unit}{where} "
             f"(bound {limit:.2g} {unit}, {bound:g} of what the motion can carry)."
         )
-        yield doubted(f"{kind} momentum", value, limit, doubt, unit, sentence, _CONTACTS if acts(run) else SAMPLES)
+        yield doubted(f"{kind} momentum", value, limit, doubt, unit, sentence, *_why(run))
 
 
 def _closure(run: Trajectory, bound: float) -> Finding:

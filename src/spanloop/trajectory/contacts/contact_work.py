@@ -8,6 +8,9 @@ Where a point closes in the step, all points give impulses f = h F at one moment
 the velocity without them. u is that of the end of the step; at the moment of the impact it was another one, by less
 than u − u⁻ (the doubt).
 
+u is relative to the surface of b. A surface that moves on its body, as of a conveyor, also does the work of the force
+on it times its velocity, which the mechanism receives.
+
 Where samples are farther apart than steps, only the last step before each is known: intervals in which a point may have
 closed are not known (the doubt is infinite).
 """
@@ -23,8 +26,8 @@ from spanloop.dynamics import Dynamics
 from spanloop.model import Model
 from spanloop.model.contacts import Contact
 from spanloop.model.parts import WORLD
-from spanloop.trajectory.contacts.contact_samples import geometry, in_axes, robots
-from spanloop.trajectory.quantities import accelerations_under, over_samples
+from spanloop.trajectory.contacts.contact_samples import geometry, in_axes, in_point, robots
+from spanloop.trajectory.quantities import accelerations_under, over_samples, pose
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
@@ -56,6 +59,7 @@ def contact_work(run: Trajectory) -> ContactWork:
     """The work of all points of a run whose segments have the contacts of its model."""
     steps = _Steps(run)
     work, doubt = steps.while_closed()
+    driven = steps.of_surfaces()
     gain, gain_doubt = np.zeros((2, *steps.known.shape))
     rows = np.any(steps.hits, axis=-1)
     if rows.any():
@@ -64,7 +68,7 @@ def contact_work(run: Trajectory) -> ContactWork:
         work[rows], doubt[rows] = np.where(hits, each, work[rows]), np.where(hits, miss, doubt[rows])
         gain[rows], gain_doubt[rows] = each.sum(axis=-1), change
     doubt[~steps.known] = np.inf
-    return ContactWork(work, doubt, steps.hits, steps.known, steps.pushed, gain, gain_doubt)
+    return ContactWork(work + driven, doubt, steps.hits, steps.known, steps.pushed, gain, gain_doubt)
 
 
 class _Steps:
@@ -114,6 +118,19 @@ class _Steps:
         turned = 0.5 * self.force * (self._carried() - self.after)
         misses = np.abs(np.sum(change * mean, axis=-1)) + np.abs(np.sum(turned, axis=-1))
         return self.h * np.sum(self.force * mean, axis=-1), self.h * misses
+
+    def of_surfaces(self) -> np.ndarray:
+        """Work of the forces at the velocities of surfaces that move on their bodies."""
+        run, moving = self.run, np.zeros(self.found.force.shape)
+        for number, contact in enumerate(run.model.contacts):
+            if any(contact.surface_velocity):
+                mine = self.found.points.owner == number
+                velocity = pose(run, contact.b.at)[..., :3, :3] @ np.array(contact.surface_velocity)
+                moving[..., mine, :] = velocity[..., None, :]
+        across = in_point(self.found.axes, moving)[..., 1:]  # along the normal it moves nothing
+        mean = 0.5 * (across[..., :-1, :, :] + across[..., 1:, :, :])
+        work: np.ndarray = self.h * np.sum(self.force[..., 1:3] * mean, axis=-1)
+        return work
 
     def _carried(self) -> np.ndarray:
         """Velocities after each interval of points where they were before it: those that push."""

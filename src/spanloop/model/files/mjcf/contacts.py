@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.model.files.contact_pairs import Colliding, Details, Side
+from spanloop.model.files.contact_pairs import Colliding, Details, Side, numbered_pairs
 from spanloop.model.files.load_notes import ACTS, LoadNotes
 from spanloop.model.parts import WORLD, Geometry, Surface
 
@@ -100,10 +100,8 @@ def candidate_pairs(m: Any, mujoco: Any) -> np.ndarray:
     flat = np.isin(m.geom_type, (int(mujoco.mjtGeom.mjGEOM_PLANE), int(mujoco.mjtGeom.mjGEOM_HFIELD)))
     with_parents = int(m.opt.disableflags) & int(mujoco.mjtDisableBit.mjDSBL_FILTERPARENT)
     declared = np.array([a * m.ngeom + b for a, b in declared_pairs(m)], int)
-    solid = np.flatnonzero(m.geom_contype | m.geom_conaffinity)
-    found = [np.zeros((0, 2), int)]
-    for n, a in enumerate(solid.tolist()):
-        b = solid[n + 1 :]
+
+    def collide(a: int, b: np.ndarray) -> np.ndarray:
         good = (m.geom_contype[a] & m.geom_conaffinity[b]) | (m.geom_contype[b] & m.geom_conaffinity[a]) != 0
         good &= (welded[b] != welded[a]) & ~(flat[b] & flat[a])
         if not with_parents and welded[a] != 0:
@@ -111,10 +109,14 @@ def candidate_pairs(m: Any, mujoco: Any) -> np.ndarray:
         if m.nexclude:
             low, high = np.minimum(bodies[a], bodies[b]), np.maximum(bodies[a], bodies[b])
             good &= ~np.isin((low << 16) + high, m.exclude_signature)
-        good &= ~np.isin(a * m.ngeom + b, declared)
-        b = b[good]
-        found.append(np.stack((np.full_like(b, a), b), axis=1))
-    return np.concatenate(found)
+        return good & ~np.isin(a * m.ngeom + b, declared)
+
+    return numbered_pairs(solid_geoms(m), collide)
+
+
+def solid_geoms(m: Any) -> np.ndarray:
+    """Numbers of the geoms that can collide without a <pair>."""
+    return np.flatnonzero(m.geom_contype | m.geom_conaffinity)
 
 
 # ---- how they rub
@@ -155,8 +157,7 @@ def _forced(source: Any) -> tuple[float, float, float] | None:
 def _sides(source: Any, solids: Solids) -> list[Side]:
     """Every geom as a side: its name, or that of its body, with a number if the body has several that collide."""
     m, kinds = source.model, source.mujoco.mjtGeom
-    solid = np.flatnonzero(m.geom_contype | m.geom_conaffinity)
-    several = np.bincount(m.geom_bodyid[solid], minlength=m.nbody) > 1
+    several = np.bincount(m.geom_bodyid[solid_geoms(m)], minlength=m.nbody) > 1
     out = []
     for g in range(m.ngeom):
         body = int(m.geom_bodyid[g])

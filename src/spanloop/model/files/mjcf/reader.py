@@ -20,12 +20,12 @@ import numpy as np
 from spanloop.errors import FileError, UnsupportedError
 from spanloop.model.contacts.contact import Contact
 from spanloop.model.contacts.contact_check import links_of
-from spanloop.model.files.contact_pairs import contacts_of
+from spanloop.model.files.contact_pairs import contacts_of, too_many_shapes
 from spanloop.model.files.load_notes import ACTS, LoadNotes
 from spanloop.model.files.mesh_paths import Folders, located
 from spanloop.model.files.mjcf.actuators_and_sensors import read_actuators, read_sensors
 from spanloop.model.files.mjcf.bodies import Parts, read_bodies
-from spanloop.model.files.mjcf.contacts import Solids, note_settings, read_pairs
+from spanloop.model.files.mjcf.contacts import Solids, note_settings, read_pairs, solid_geoms
 from spanloop.model.files.mjcf.equality import read_equalities
 from spanloop.model.files.mjcf.safe_source import Safe, drop_contacts, safe_text, take_meshes
 from spanloop.model.model import Model
@@ -89,6 +89,8 @@ def _contacts(
     source: Any, parts: Parts, model: Model, contacts: bool | str, file: str, notes: LoadNotes
 ) -> tuple[Contact, ...]:
     """The contacts between shapes of the model's bodies, whose frames are at their joints, and of the world."""
+    if too_many_shapes(len(solid_geoms(source.model)) + int(source.model.npair), contacts, file, notes):
+        return ()
     shapes = {g: model.body(name).geometry[k] for g, (name, k) in parts.shapes.items()} | parts.ground
     pairs = read_pairs(source, Solids(parts.names, links_of(model, model.joints), shapes), notes)
     if contacts and len(pairs.ends):

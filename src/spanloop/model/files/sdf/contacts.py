@@ -6,16 +6,14 @@ for it (<self_collide>), and not across a joint. Two frictions give the smaller 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
-from spanloop.errors import FileError
 from spanloop.model.contacts.contact_check import links_of
-from spanloop.model.files.contact_pairs import Colliding, Details, Side
-from spanloop.model.files.load_notes import ACTS, LoadNotes
+from spanloop.model.files.contact_pairs import Colliding, Details, Side, numbered_pairs
+from spanloop.model.files.load_notes import ACTS, INVALID, LoadNotes
 from spanloop.model.files.sdf.links import Solid
 from spanloop.model.files.sdf.scopes import Scope
 from spanloop.model.files.sdf.values import FLAGS
@@ -39,34 +37,47 @@ class _Shape:
     where: str
 
 
-def read_pairs(model: Model, solids: Mapping[str, list[Solid]], scopes: list[Scope], has_ground: bool) -> Colliding:
+def read_pairs(
+    model: Model, solids: Mapping[str, list[Solid]], scopes: list[Scope], has_ground: bool, notes: LoadNotes
+) -> Colliding:
     """All pairs that collide; solids: by body; has_ground: with Gazebo's ground plane."""
     links = links_of(model, model.joints)
-    shapes = list(_shapes(model, solids, links, _self_colliding(scopes)))
+    shapes = list(_shapes(model, solids, links, _self_colliding(scopes), notes))
     if has_ground:
         side = Side("ground_plane", WORLD, "plane", GROUND_PLANE, WORLD)
         shapes.append(_Shape(side, ALL_BITS, "ground_plane", False, ""))
-    neighbours = {frozenset((links[j.parent], links[j.child])) for j in model.joints}
-    neighbours |= {frozenset((links[x.a], links[x.b])) for x in model.loops}
-    ends = [ij for ij in combinations(range(len(shapes)), 2) if _collide(shapes[ij[0]], shapes[ij[1]], neighbours)]
+    ends = numbered_pairs(range(len(shapes)), _filter(shapes, model, links))
 
     def details(k: int) -> Details:
         one, other = (shapes[i] for i in ends[k])
         return Details(_values(one.side, other.side), where=one.where or other.where)
 
-    return Colliding([s.side for s in shapes], np.array(ends, int).reshape(-1, 2), details)
+    return Colliding([s.side for s in shapes], ends, details)
 
 
-def _collide(a: _Shape, b: _Shape, neighbours: set[frozenset[str]]) -> bool:
-    if a.side.link == b.side.link or not a.mask & b.mask:
-        return False
-    if a.family != b.family:
-        return True
-    return a.collides_in_family and b.collides_in_family and {a.side.link, b.side.link} not in neighbours
+def _filter(shapes: list[_Shape], model: Model, links: Mapping[str, str]) -> Callable[[int, np.ndarray], np.ndarray]:
+    """Whether shape a collides with each of the shapes b."""
+    number = {name: k for k, name in enumerate(dict.fromkeys(links.values()))}
+    joined = [(j.parent, j.child) for j in model.joints] + [(x.a, x.b) for x in model.loops]
+    ends = np.sort([[number[links[a]], number[links[b]]] for a, b in joined], axis=1)
+    neighbours = ends[:, 0] * len(number) + ends[:, 1]
+    link = np.array([number[s.side.link] for s in shapes], int)
+    mask = np.array([s.mask for s in shapes], int)
+    families = list(dict.fromkeys(s.family for s in shapes))
+    family = np.array([families.index(s.family) for s in shapes], int)
+    among_themselves = np.array([s.collides_in_family for s in shapes], bool)
+
+    def collide(a: int, b: np.ndarray) -> np.ndarray:
+        low, high = np.minimum(link[a], link[b]), np.maximum(link[a], link[b])
+        related = np.isin(low * len(number) + high, neighbours)
+        allowed = (family[a] != family[b]) | (among_themselves[a] & among_themselves[b] & ~related)
+        return (link[a] != link[b]) & (mask[a] & mask[b] != 0) & allowed
+
+    return collide
 
 
 def _shapes(
-    model: Model, solids: Mapping[str, list[Solid]], links: Mapping[str, str], colliding: set[str]
+    model: Model, solids: Mapping[str, list[Solid]], links: Mapping[str, str], colliding: set[str], notes: LoadNotes
 ) -> Iterator[_Shape]:
     families = {body.name.partition("::")[0] for body in model.bodies}
     moved = {f.body for f in model.frames if f.name == f"{f.body}::origin"}
@@ -78,7 +89,7 @@ def _shapes(
             geometry = solid.plane or body.geometry[solid.number]
             at = f"{body.name}::origin" if solid.plane is not None and body.name in moved else body.name
             side = Side(name, at, geometry.shape, geometry, links[body.name])
-            yield _Shape(side, _mask(solid.element), family, body.name in colliding, solid.element.where)
+            yield _Shape(side, _mask(solid.element, notes), family, body.name in colliding, solid.element.where)
 
 
 def _values(a: Side, b: Side) -> dict[str, float]:
@@ -114,16 +125,15 @@ def _is_ghost(element: Element) -> bool:
     return contact is not None and _says(contact, "collide_without_contact", False)
 
 
-def _mask(element: Element) -> int:
+def _mask(element: Element, notes: LoadNotes) -> int:
     bits = inside(element, "surface", "contact", "collide_bitmask")
     if bits is None or not bits.content.strip():
         return ALL_BITS
     try:
-        return int(bits.content.strip(), 0)
+        return int(bits.content.strip(), 0) & 0xFFFFFFFF
     except ValueError:
-        raise FileError(
-            f"{bits.where}: <collide_bitmask> is {bits.content.strip()!r:.60}; expected a whole number"
-        ) from None
+        notes.add(f"{INVALID} <collide_bitmask> that is no whole number, read as all bits", bits.where)
+        return ALL_BITS
 
 
 def _says(element: Element, tag: str, default: bool) -> bool:

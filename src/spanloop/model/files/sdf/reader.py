@@ -8,7 +8,7 @@ from pathlib import Path
 
 from spanloop.errors import FileError, InputError, SpanloopError, UnsupportedError
 from spanloop.model.edits.rename import renamed
-from spanloop.model.files.contact_pairs import contacts_of
+from spanloop.model.files.contact_pairs import contacts_of, too_many_shapes
 from spanloop.model.files.file_io import check_parts
 from spanloop.model.files.load_notes import ACTS, LoadNotes
 from spanloop.model.files.mesh_paths import Folders, located
@@ -54,10 +54,11 @@ def loads(
     only = names[0] if len(names) == 1 else ""
     try:
         model, solids, scopes = _read(top, version_of(root), base, file, folders, notes)
-        pairs = read_pairs(model, solids, scopes, GROUND_PLANE in way.left_out)
-        if contacts and len(pairs.ends):
-            note_settings(solids, notes)
-        model = replace(model, contacts=contacts_of(pairs, contacts, file, notes))
+        if not too_many_shapes(sum(map(len, solids.values())), contacts, file, notes):
+            pairs = read_pairs(model, solids, scopes, GROUND_PLANE in way.left_out, notes)
+            if contacts and len(pairs.ends):
+                note_settings(solids, notes)
+            model = replace(model, contacts=contacts_of(pairs, contacts, file, notes))
     except SpanloopError as error:
         raise type(error)(_plain(str(error), only)) from None
     gravity = _gravity(top, notes)
