@@ -213,10 +213,7 @@ def impulses(run: Trajectory) -> Impulses:
 
 def displacement_changes(run: Trajectory) -> np.ndarray:
     """Kinetic energy and momentum (..., n − 1, 7) that a step changes as it moves joints by half of what it adds to
-    their rates, and by half of what contacts add: that much is uncertain where they push.
-
-    Moving and turning as a whole changes neither.
-    """
+    their rates, and by half of what contacts add: that much is uncertain where they push."""
     out = np.zeros((*run.batch, len(run) - 1, 7))
     pushed = run.contacts.work.pushed
     if not pushed.any() or any(x.driven for x in run.model.loops):
@@ -234,13 +231,15 @@ def displacement_changes(run: Trajectory) -> np.ndarray:
 
 
 def _changes(run: Trajectory, q: np.ndarray, v: np.ndarray, moved: np.ndarray) -> np.ndarray:
-    """Sizes (k, 7) of what moving from q changes in kinetic energy and momentum at rates v."""
-    for j in run.model.joints:
-        if j.parent == WORLD and j.kind.name == "free":
-            moved[:, run.model.v_slice(j.name)] = 0.0
+    """Sizes (k, 7) of what moving from q changes in kinetic energy and momentum; rates v of free bodies stay the
+    same in the world."""
     there = over_samples("work of contacts", run.robot.integrate, q, moved)
+    turned = v.copy()
+    for j in run.model.joints:
+        at, dof = run.model.q_slice(j.name), run.model.v_slice(j.name)
+        turned[:, dof] = np.column_stack(j.kind.turned(tuple(q[:, at].T), tuple(v[:, dof].T), tuple(there[:, at].T)))
     energy, momentum = (
-        over_samples("work of contacts", f, q, v) - over_samples("work of contacts", f, there, v)
+        over_samples("work of contacts", f, q, v) - over_samples("work of contacts", f, there, turned)
         for f in (run.robot.energy, run.robot.momentum)
     )
     return np.abs(np.concatenate([energy[:, :1], momentum], axis=-1))
