@@ -401,11 +401,16 @@ class ContactStep:
         return [move, call("turn", (q, after, landed, touching), (after,), turn)]
 
     def _fix(self, q: str, torques: str) -> Item:
-        """Torques on free bodies, in axes that turn with them, as at neutral coordinates: fixed in the world."""
-        neutral = list(self.delassus.mechanics.model.neutral())
+        """Torques on free bodies, in axes that turn with them, as at neutral coordinates: fixed in the world.
+
+        A driven joint has none: what acts on it is its acceleration.
+        """
+        model = self.delassus.mechanics.model
+        neutral = list(model.neutral())
+        driven = {k for j in model.joints if j.driven for k in range(model.nv)[model.v_slice(j.name)]}
 
         def page(q, tau):
-            return (self.turned(q, tau, neutral),)
+            return ([0.0 if k in driven else x for k, x in enumerate(self.turned(q, tau, neutral))],)
 
         return self.stage.call("fix", (q, torques), (torques,), page)
 
