@@ -72,6 +72,7 @@ class Surface:
     friction: Coulomb's µ; torsion, rolling: largest moment about the normal and across it per pressing force [m];
     restitution: 0 to 1
     rule: how two surfaces that touch give one value, "maximum" (MJCF), "minimum" (SDF and Gazebo), "product" (PyBullet)
+    or "harmonic" mean (Drake)
     condim, priority: of MJCF. A pair has the larger condim (1: no friction, 3: it slides, 4: torsion too, 6: rolling
     too); a surface of higher priority decides alone.
     """
@@ -116,10 +117,16 @@ def _product(name: str, a: dict[str, float], b: dict[str, float]) -> float:
     return a[name] * b.get("friction", 1.0) + b[name] * a.get("friction", 1.0)
 
 
+def _harmonic_mean(name: str, a: dict[str, float], b: dict[str, float]) -> float:
+    total = a[name] + b[name]
+    return 2.0 * a[name] * b[name] / total if total else 0.0
+
+
 _COMBINED = {
     "maximum": lambda name, a, b: max(a[name], b[name]),
     "minimum": lambda name, a, b: min(a[name], b[name]),
     "product": _product,
+    "harmonic": _harmonic_mean,
 }
 RULES = tuple(_COMBINED)
 

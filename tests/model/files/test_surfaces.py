@@ -72,6 +72,8 @@ def test_a_surface_that_no_shape_has_is_refused(line: str, words: str) -> None:
         (Surface(0.2, rule="minimum"), Surface(0.9, rule="minimum"), {"friction": 0.2}),
         (Surface(0.2, rolling=0.01, rule="product"), Surface(0.5, rolling=0.02, rule="product"),
          {"friction": 0.1, "rolling": 0.009}),
+        (Surface(0.2, rule="harmonic"), Surface(0.6, rule="harmonic"), {"friction": 0.3}),
+        (Surface(0.0, rule="harmonic"), Surface(0.0, rule="harmonic"), {"friction": 0.0}),
         (Surface(0.2, rule="product"), Surface(0.5), {"friction": 0.2}),
         (Surface(0.2, restitution=0.3), Surface(0.5), {"friction": 0.5, "restitution": 0.3}),
     ],
@@ -122,6 +124,8 @@ BOUNCE = "<bounce><restitution_coefficient>0.4</restitution_coefficient><thresho
          Surface(0.9, restitution=0.4, rule="minimum")),
         ({"collision": "<surface><friction><ode><mu>0</mu><mu2>0</mu2></ode></friction></surface>"},
          Surface(0.0, 0.0, None, 0.0, "minimum")),
+        ({"collision": "<drake:proximity_properties><drake:mu_static value='0.9'/><drake:mu_dynamic value='0.8'/>"
+                       "</drake:proximity_properties>"}, Surface(0.8, rule="harmonic")),
         ({"link": "<contact><lateral_friction value='3.0'/><spinning_friction value='.3'/></contact>"},
          Surface(3.0, 0.3, rule="product")),
         ({"link": "<contact><rolling_friction value='0.03'/><restitution value='0.5'/></contact>"},

@@ -1,6 +1,7 @@
-"""Surfaces of collision shapes in SDF, and in the elements that Gazebo and PyBullet add to URDF.
+"""Surfaces of collision shapes in SDF, and in the elements that Gazebo, PyBullet and Drake add to URDF.
 
-In all of them two surfaces that touch have one friction: in Gazebo (ODE) the smaller one, in PyBullet the product.
+In all of them two surfaces that touch have one friction: in Gazebo (ODE) the smaller one, in PyBullet the product, in
+Drake the harmonic mean.
 """
 
 from __future__ import annotations
@@ -22,6 +23,20 @@ PYBULLET = {  # our name, the file's
     "rolling": "rolling_friction",
     "restitution": "restitution",
 }
+
+
+def collision_surface(collision: Element, owner: str, notes: LoadNotes, default: bool) -> Surface | None:
+    """The surface of a <collision>: Drake's proximity properties, or a <surface>; default: as in sdf_surface."""
+    properties = inside(collision, "drake:proximity_properties")
+    for tag in ("drake:mu_dynamic", "drake:mu_static"):
+        try:
+            friction = value_inside(properties, tag, math.inf)
+        except FileError as error:
+            notes.add("surfaces that cannot be read left out", str(error))
+            return None
+        if not math.isinf(friction):
+            return Surface(_checked("friction", friction, owner, notes), rule="harmonic")
+    return sdf_surface(collision.one("surface"), owner, notes, default)
 
 
 def sdf_surface(element: Element | None, owner: str, notes: LoadNotes, default: bool = True) -> Surface | None:

@@ -12,7 +12,7 @@ from spanloop.math.vector3 import IDENTITY3, product, transpose
 from spanloop.model.files.load_notes import ACTS, Color, LoadNotes
 from spanloop.model.files.sdf.scopes import Scope, joined
 from spanloop.model.files.sdf.values import FLAGS, content, number, numbers, read_pose
-from spanloop.model.files.surfaces import sdf_surface
+from spanloop.model.files.surfaces import collision_surface
 from spanloop.model.files.xml_reader import Element
 from spanloop.model.parts import Body, Geometry, Inertia, Placement
 from spanloop.model.value_check import check_geometry
@@ -126,7 +126,7 @@ def _geometry(element: Element, scope: Scope, link: str, notes: LoadNotes) -> Ge
     if shape.tag == "plane":
         place = place @ _upward(shape)
     if element.tag == "collision":
-        surface = sdf_surface(element.one("surface"), f"link {link!r} ({element.where})", notes)
+        surface = collision_surface(element, f"link {link!r} ({element.where})", notes, default=True)
     return Geometry(shape.tag, size, file, place, element.tag, color, surface=surface)
 
 

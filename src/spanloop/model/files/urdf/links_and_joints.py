@@ -11,7 +11,7 @@ from spanloop.errors import FileError, ModelError, nearest
 from spanloop.joints import Fixed, Free, JointKind, Planar, Prismatic, Revolute, Spherical
 from spanloop.math.vector3 import IDENTITY3, product, transpose
 from spanloop.model.files.load_notes import INVALID, Color, LoadNotes
-from spanloop.model.files.surfaces import pybullet_surface, sdf_surface
+from spanloop.model.files.surfaces import collision_surface, pybullet_surface
 from spanloop.model.files.xml_reader import Element
 from spanloop.model.parts import Body, Coupling, Geometry, Inertia, Joint, Placement, Surface
 from spanloop.model.value_check import check_geometry
@@ -127,7 +127,7 @@ def _geometry(element: Element, colors: Colors, notes: LoadNotes) -> Geometry:
         color = _color(material, notes) or colors.get(material.attributes.get("name", "").strip())
     place, surface = read_placement(element.one("origin"), notes), None
     if element.tag == "collision":
-        surface = sdf_surface(element.one("surface"), element.where, notes, default=False)
+        surface = collision_surface(element, element.where, notes, default=False)
     return Geometry(shape.tag, size, file, place, element.tag, color, surface=surface)
 
 
