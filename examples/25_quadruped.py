@@ -78,8 +78,44 @@ def push(t, q, v):
     return {"trunk": [0.0, 0.0, 0.0, 0.0, np.where((t > 3.0) & (t < 3.2), 100.0, 0.0), 0.0]}
 
 
-# ---- the run
+# ---- it stands, trots, is pushed at 3 s, and trots on
 
 q = sl.zoo.quadruped_start(height=HEIGHT + RADIUS, foot=RADIUS)
-run = sl.simulate(model, q, duration=6.0, controller=trot, forces=push, sample=2e-3)
-print(run.outcome)
+run = sl.simulate(model, q, duration=6.0, controller=trot, forces=push)
+print(f"{model.mass:.1f} kg on four feet: {run.outcome}")
+place = run["trunk"].position
+at = {t: np.searchsorted(run.times, t - 1e-9) for t in (0.9, 1.0, 3.0, 5.0, 6.0)}
+
+stands = slice(at[0.9], at[1.0])
+carried = sum(run.contacts[leg].normal_force[at[1.0] - 1] for leg in LEGS)
+creep = max(np.linalg.norm(run.contacts[leg].slip[stands], axis=-1).max() for leg in LEGS)
+print(f"standing: the feet carry {carried:.2f} N, {WEIGHT:.2f} N is its weight; they slip by at most {creep:.0e} m/s")
+assert creep < 1e-6  # it still settles
+
+speed = (place[at[6.0], 0] - place[at[5.0], 0]) / 1.0
+tilt = np.degrees(2.0 * np.abs(run["root"].q[:, 1:3]).max(axis=0))
+print(
+    f"trotting: {speed:.2f} m/s, the trunk between {place[at[3.0] :, 2].min():.3f} and {place[:, 2].max():.3f} m high"
+)
+aside = place[at[6.0], 1] - place[at[3.0], 1]
+print(f"pushed by 100 N for 0.2 s: it goes {aside:.2f} m aside and rolls by {tilt[0]:.0f}° at most")
+assert run.outcome.finished
+assert 0.2 < speed < 0.6
+assert tilt.max() < 20.0
+
+# ---- the contacts
+
+audit = run.audit()
+assert all(audit[x].verdict == "well" for x in ("complementarity", "penetration", "cones", "uniqueness", "jams"))
+depth, residual = audit["penetration"].value, audit["complementarity"].value
+print(f"feet overlap the ground by up to {depth:.0e} m; conditions of contact hold to {residual:.0e} m/s in every step")
+states = np.array([run.contacts[leg].state for leg in LEGS])
+share = {name: 100.0 * np.mean(states == name) for name in ("open", "sticks", "slips")}
+print("feet: " + ", ".join(f"{name} {x:.1f} % of the time" for name, x in share.items()))
+
+# ---- steps of a quarter of the length lead to the same place
+
+fine = sl.simulate(model, q, duration=6.0, step=2.5e-4, controller=trot, forces=push, sample=1.0)
+apart = np.linalg.norm(fine["trunk"].position[-1] - place[-1])
+print(f"with steps of a quarter of the length the trunk ends {100 * apart:.0f} cm beside, after {place[-1, 0]:.2f} m")
+assert apart < 0.03

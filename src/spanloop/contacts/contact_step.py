@@ -217,16 +217,16 @@ class ContactStep:
         return self.stage.call("strike", reads, writes, page)
 
     def _lose(self, p: str, lost: str) -> Item:
-        """The energy that a point takes: −½ p · (u + u⁺)."""
+        """The energy that a point takes: −½ p · (u + u⁺), u with the velocity of a surface that moves on its body."""
         d = self.delassus
 
-        def page(rows, u, p, on, *V):
+        def page(rows, moving, u, p, on, *V):
             change = d.along(rows, *V)
-            lost = total([-(f * (x + 0.5 * y)) for f, x, y in zip(p, u, change, strict=True)])
+            lost = total([-(f * (x + m + 0.5 * y)) for f, x, m, y in zip(p, u, moving, change, strict=True)])
             return ([where(on[0] > 0.5, lost, 0.0)],)
 
         impulse = Block(p, self.block, (("i", self.block),))
-        reads = [d.of_point("rows"), d.of_point("u"), impulse, d.of_point("on")]
+        reads = [d.of_point("rows"), d.of_point("moving"), d.of_point("u"), impulse, d.of_point("on")]
         reads += [d.of_link("V0", w) for w in range(len(d.ways))]
         return self.stage.call("lose", reads, (Block(lost, 1, (("i", 1),)),), page)
 
@@ -397,11 +397,16 @@ class ContactStep:
         return [move, call("turn", (q, after, landed, touching), (after,), turn)]
 
     def _fix(self, q: str, torques: str) -> Item:
-        """Torques on free bodies, in axes that turn with them, as at neutral coordinates: fixed in the world."""
-        neutral = list(self.delassus.mechanics.model.neutral())
+        """Torques on free bodies, in axes that turn with them, as at neutral coordinates: fixed in the world.
+
+        A driven joint has none: what acts on it is its acceleration.
+        """
+        model = self.delassus.mechanics.model
+        neutral = list(model.neutral())
+        driven = {k for j in model.joints if j.driven for k in range(model.nv)[model.v_slice(j.name)]}
 
         def page(q, tau):
-            return (self.turned(q, tau, neutral),)
+            return ([0.0 if k in driven else x for k, x in enumerate(self.turned(q, tau, neutral))],)
 
         return self.stage.call("fix", (q, torques), (torques,), page)
 

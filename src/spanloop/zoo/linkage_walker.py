@@ -20,8 +20,10 @@ import numpy as np
 
 from spanloop.errors import InputError
 from spanloop.joints import Distance, PointOnLine
+from spanloop.math.rotation import toward
 from spanloop.model.builder import Builder
 from spanloop.model.model import Model
+from spanloop.model.parts import Geometry, Placement
 from spanloop.model.solid_inertia import box, cylinder
 from spanloop.types import Floats3
 from spanloop.zoo.plane_geometry import Point, crossing, direction
@@ -51,10 +53,11 @@ def linkage_walker(*, unit: float = 0.005, massless_rods: bool = False) -> Model
     if not unit > 0.0:
         raise InputError(f"{_NAME}: unit is {unit:g} m; must be > 0")
     b = Builder(_NAME)
-    b.body("trunk", _TRUNK, (0.0, 0.0, 0.0), box(_TRUNK, 80.0 * unit, 0.4, 0.04))
+    b.body("trunk", _TRUNK, (0.0, 0.0, 0.0), box(_TRUNK, 80.0 * unit, 0.4, 0.04), _frame_shapes(unit))
     b.free("root", "world", "trunk")
     for i, (y, _) in enumerate(_TRACKS, start=1):
-        b.body(f"arm{i}", _ARM, inertia=cylinder(_ARM, _CRANK * unit, 0.02, "y"))
+        shape = _shape(np.zeros(3), np.array(_crank_pin(i, unit)))
+        b.body(f"arm{i}", _ARM, inertia=cylinder(_ARM, _CRANK * unit, 0.02, "y"), geometry=[shape])
         b.revolute(f"crank{i}", "trunk", f"arm{i}", "y", (0.0, y, 0.0), actuated=i == 1)
         for leg, heading in ((2 * i - 1, 0.0), (2 * i, pi)):
             _add_leg(b, f"leg{leg}", i, heading, unit, massless_rods)
@@ -131,8 +134,8 @@ def _crank_pin(i: int, unit: float) -> Floats3:
 
 
 def _add_bar(b: Builder, name: str, length: float) -> None:
-    mass = _BAR * length
-    b.body(name, mass, (0.5 * length, 0.0, 0.0), cylinder(mass, 0.005, length, "x"))
+    mass, ends = _BAR * length, np.array(((0.0, 0.0, 0.0), (length, 0.0, 0.0)))
+    b.body(name, mass, (0.5 * length, 0.0, 0.0), cylinder(mass, 0.005, length, "x"), [_shape(*ends)])
 
 
 def _add_triangle(b: Builder, name: str, sides: Floats3, unit: float) -> tuple[Floats3, Floats3]:
@@ -150,5 +153,21 @@ def _add_triangle(b: Builder, name: str, sides: Floats3, unit: float) -> tuple[F
         mass, first = mass + m, first + 0.5 * m * (p + q)
         second += m / 6.0 * (np.outer(p, p) + np.outer(q, q) + np.outer(p + q, p + q))
     second -= np.outer(first, first) / mass
-    b.body(name, mass, first / mass, np.trace(second) * np.eye(3) - second)
+    shapes = [_shape(corners[k - 1], corners[k]) for k in range(3)]
+    b.body(name, mass, first / mass, np.trace(second) * np.eye(3) - second, shapes)
     return (base, 0.0, 0.0), (x, 0.0, z)
+
+
+def _frame_shapes(unit: float) -> list[Geometry]:
+    """Bars of the trunk: the shaft, those along the supports of the legs, and one that joins them."""
+    x, z = _SUPPORT[0] * unit, _SUPPORT[1] * unit
+    across = [((a, -0.22, c), (a, 0.22, c)) for a, c in ((0.0, 0.0), (x, z), (-x, z))]
+    return [_shape(np.array(a), np.array(b)) for a, b in (*across, ((-x, 0.0, z), (x, 0.0, z)))]
+
+
+def _shape(start: np.ndarray, end: np.ndarray) -> Geometry:
+    """A round bar between two points."""
+    length = float(np.linalg.norm(end - start))
+    x, y, z = ((end - start) / length).tolist()
+    i, j, k = (0.5 * (start + end)).tolist()
+    return Geometry("cylinder", (0.006, length), placement=Placement(toward((x, y, z)).matrix(), (i, j, k)))

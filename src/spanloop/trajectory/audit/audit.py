@@ -191,10 +191,12 @@ def _energy(run: Trajectory, bound: float) -> Finding:
         return Finding("energy", value, limit, "J", verdict_on(value, limit, 0.0), sentence)
     did = ", ".join(f"{name} {x[k[:-1]]:.4g} J" for name, x in found.work.items())
     sentence = f"Work of {did}; energy differs from it by up to {value:.2g} J{where} {against}."
-    if acts(run):
-        why = "Contacts are solved once a step, and a shorter one tells more: the balance is uncertain"
-        return doubted("energy", value, limit, doubt, "J", sentence, why)
-    return doubted("energy", value, limit, doubt, "J", sentence)
+    return doubted("energy", value, limit, doubt, "J", sentence, *_why(run))
+
+
+def _why(run: Trajectory) -> tuple[str, ...]:
+    """Why balances are uncertain, if not for the distance of samples."""
+    return ("Contacts are solved once a step, and a shorter one tells more: the balance is uncertain",) * acts(run)
 
 
 def _momentum(run: Trajectory, bound: float) -> Iterator[Finding]:
@@ -208,7 +210,7 @@ def _momentum(run: Trajectory, bound: float) -> Iterator[Finding]:
             f"Nothing holds the mechanism; {kind} momentum changes without a cause by up to {value:.2g} {unit}{where} "
             f"(bound {limit:.2g} {unit}, {bound:g} of what the motion can carry)."
         )
-        yield doubted(f"{kind} momentum", value, limit, doubt, unit, sentence)
+        yield doubted(f"{kind} momentum", value, limit, doubt, unit, sentence, *_why(run))
 
 
 def _closure(run: Trajectory, bound: float) -> Finding:

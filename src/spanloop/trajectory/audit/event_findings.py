@@ -40,7 +40,8 @@ def _impacts(run: Trajectory, found: Impacts, share: float) -> Finding:
     gain = found.after - found.before
     stake = max(float(found.before.max()), float(np.nanmax(run.energy[..., 0], initial=0.0)))
     bound = max(share * stake, _AT_REST * run.model.mass)
-    value, k = float(gain.max()), int(np.argmax(gain))
+    own = np.where(_is_driven(run, found.rows), np.minimum(gain, 0.0), gain)
+    value, k = float(own.max()), int(np.argmax(own))
     off = np.abs(gain + found.said)
     hits = int(np.sum((np.abs(gain) > bound) | (found.jump > bound)))
     total = f"{0.0 - gain.sum():.4g} J" if np.any(np.abs(gain) > bound) else "no energy"
@@ -59,6 +60,12 @@ def _impacts(run: Trajectory, found: Impacts, share: float) -> Finding:
         said = f"{found.said[k]:.6g} J, and it is {-gain[k]:.6g} J"
         words += f" The table says that the impact{_when(run, found.rows[k])} takes {said}."
     return Finding("impacts", value, bound, "J", verdict, words)
+
+
+def _is_driven(run: Trajectory, rows: np.ndarray) -> np.ndarray:
+    """Whether each row of the table is an impact in a model with surfaces that move: these may add energy."""
+    moves = any(any(c.surface_velocity) for c in run.model.contacts)
+    return np.array([moves and str(run.events.kind[k]) == "impact" for k in rows], bool)
 
 
 def _momentum(run: Trajectory, found: Impacts, bound: float) -> Finding:
