@@ -59,6 +59,7 @@ CLOSED = 1e-9  # m: a point with a smaller gap is closed: bodies that fall toget
 NEAR = 1e-8  # m: points that are no further apart take part in an impact
 PUSHED = 1e-14  # m: where taking back ends
 SWEEPS = 200  # of taking back, at most
+ROUNDS = 4  # of taking back: normals turn while a point moves
 UNSOLVED = 1e-9  # m/s: a step whose contacts are solved neither to this nor to rounding fails
 SLOW = 1e-9  # m/s: a point that is slower does not slip
 WHY = PREFIX + "why"  # array of the state that stays where a step fails
@@ -147,7 +148,10 @@ class ContactStep:
             *self._displace(q, before, landed, after),
             d.gaps(landed, PREFIX + "here"),
             self._keep_gaps(gap),
-            When((*self._take_back(), *self._retreat(landed, after, gap)), PREFIX + "deep"),
+            When(
+                (Repeat((*self._take_back(), *self._retreat(landed, after, gap)), PREFIX + "deep", ROUNDS),),
+                PREFIX + "deep",
+            ),
             self._count(gap, left),
             *d.gather(force),
             d.to_torques(q, torques),
