@@ -113,7 +113,12 @@ def test_painleves_rod_jams_from_four_thirds_on(friction, jams):
     assert (found.residual > 1e-3) == jams  # no impulse answers, and that is reported
 
 
-@pytest.mark.parametrize("family", made.FAMILIES)
+DAILY = ("box, 8 points", "quadruped, 4")
+
+
+@pytest.mark.parametrize(
+    "family", [x if x in DAILY else pytest.param(x, marks=pytest.mark.slow) for x in made.FAMILIES]
+)
 def test_random_problems_are_solved_to_rounding(family):
     rng = np.random.default_rng(17)
     for kind in made.MOTIONS:
