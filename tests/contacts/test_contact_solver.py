@@ -126,7 +126,7 @@ def test_random_problems_are_solved_to_rounding(family):
         found = solve(W, b, friction)
         bound = np.maximum(SOLVED, made.rounding(W, b, found.f))
         measured = made.natural_residual(W, b, friction, found.f)
-        assert (measured <= bound).mean() >= 0.95, kind
+        assert (measured > bound).sum() <= 1, kind  # none here, and one in 20 000; rounding decides which
         assert (measured <= 1.01 * found.residual + bound).all()  # what is not solved is known
 
 
