@@ -147,6 +147,16 @@ def test_a_problem_has_the_same_bits_alone_and_among_others():
     assert (some.f == together.f[3:6]).all()
 
 
+def test_a_problem_that_is_no_number_does_not_disturb_others():
+    W, b, friction = made.problems(np.random.default_rng(5), "box, 8 points", "falling", 8)
+    alone = solve(W, b, friction)
+    b[3, 4] = np.nan
+    found, others = solve(W, b, friction), np.arange(8) != 3
+    assert (found.f[others] == alone.f[others]).all()
+    assert found.residual[3] > 1.0
+    assert found.steps[3] == 0
+
+
 @pytest.mark.parametrize("family", ["box, 8 points", "quadruped, 4"])
 def test_float32_solves_to_its_own_rounding(family):
     W, b, friction = made.problems(np.random.default_rng(6), family, "falling", 64)
