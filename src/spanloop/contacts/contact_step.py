@@ -59,6 +59,7 @@ CLOSED = 1e-9  # m: a point with a smaller gap is closed: bodies that fall toget
 NEAR = 1e-8  # m: points that are no further apart take part in an impact
 PUSHED = 1e-14  # m: where taking back ends
 SWEEPS = 200  # of taking back, at most
+ROUNDS = 4  # of taking back: normals turn while a point moves
 UNSOLVED = 1e-9  # m/s: a step whose contacts are solved neither to this nor to rounding fails
 SLOW = 1e-9  # m/s: a point that is slower does not slip
 WHY = PREFIX + "why"  # array of the state that stays where a step fails
@@ -147,7 +148,10 @@ class ContactStep:
             *self._displace(q, before, landed, after),
             d.gaps(landed, PREFIX + "here"),
             self._keep_gaps(gap),
-            When((*self._take_back(), *self._retreat(landed, after, gap)), PREFIX + "deep"),
+            When(
+                (Repeat((*self._take_back(), *self._retreat(landed, after, gap)), PREFIX + "deep", ROUNDS),),
+                PREFIX + "deep",
+            ),
             self._count(gap, left),
             *d.gather(force),
             d.to_torques(q, torques),
@@ -401,11 +405,16 @@ class ContactStep:
         return [move, call("turn", (q, after, landed, touching), (after,), turn)]
 
     def _fix(self, q: str, torques: str) -> Item:
-        """Torques on free bodies, in axes that turn with them, as at neutral coordinates: fixed in the world."""
-        neutral = list(self.delassus.mechanics.model.neutral())
+        """Torques on free bodies, in axes that turn with them, as at neutral coordinates: fixed in the world.
+
+        A driven joint has none: what acts on it is its acceleration.
+        """
+        model = self.delassus.mechanics.model
+        neutral = list(model.neutral())
+        driven = {k for j in model.joints if j.driven for k in range(model.nv)[model.v_slice(j.name)]}
 
         def page(q, tau):
-            return (self.turned(q, tau, neutral),)
+            return ([0.0 if k in driven else x for k, x in enumerate(self.turned(q, tau, neutral))],)
 
         return self.stage.call("fix", (q, torques), (torques,), page)
 
