@@ -177,7 +177,16 @@ class ContactStep:
             For("i", 0, self.n, (self._lose(p, lost),)),
             self._rebound(v),
         ]
-        return [none, d.touch(q, PREFIX + "gap"), self._close(NEAR, event), When(tuple(contact), PREFIX + "touching")]
+        seen = [none, d.touch(q, PREFIX + "here"), self._gaps_at(event), self._close(NEAR, event)]
+        return [*seen, When(tuple(contact), PREFIX + "touching")]
+
+    def _gaps_at(self, event: str) -> Item:
+        """Gaps where an event is; those of other runs stay as they are, to the bit."""
+
+        def page(here, gap, event):
+            return ([where(event[0] > 0.5, a, b) for a, b in zip(here, gap, strict=True)],)
+
+        return self.stage.call("gaps_at", (*named("here", "gap"), event), named("gap"), page)
 
     # ---- the problem
 
