@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from spanloop.compiler.runtime.arrays import converted
+from spanloop.compiler.runtime.nan_rows import OneWarning
 from spanloop.contacts.contact_problem import ContactProblem
 from spanloop.dynamics import contact_calls, manipulability, workspace
 from spanloop.dynamics.contact_calls import ContactGeometry
@@ -89,12 +91,15 @@ class Quantities(KernelCalls):
         W f is the change of their velocities along (n, t1, t2) due to impulses f along them, side a against side b.
         With torsion or rolling in the model it is (..., 6 n, 6 n): three more for turning about the same axes.
 
-        InputError: the model has no contacts.
+        InputError: the model has no contacts. StateError: a quaternion is off unit length; NaN rows in a batch.
         """
         self._refuse_without_contacts("delassus")
-        rows = np.asarray(q, float)
+        rows = converted("delassus", "q", self.model.nq, q, np.dtype(float))
+        with OneWarning("delassus"):
+            refused = np.isnan(self._kernel("contact_geometry")(rows)[..., 0, 0])
         mask = self._row_mask_of(active_loops) if self._contact_problem.mechanics.given else None
         W = self._contact_problem.delassus(np.ascontiguousarray(rows.reshape(-1, self.model.nq)), mask)
+        W[refused.reshape(-1)] = np.nan
         return W.reshape(*rows.shape[:-1], *W.shape[1:])
 
     def contact_solution(
@@ -117,7 +122,7 @@ class Quantities(KernelCalls):
         >>> ball = sl.Builder("ball").body("ball", 1.0, inertia=[0.004] * 3).free("root", "world", "ball").build()
         >>> ball = ball.with_contact("ball", ("ball", sl.contacts.Sphere(0.1)), "ground", friction=0.5)
         >>> print(sl.Dynamics(ball).contact_solution([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.1]).force.round(6) + 0.0)
-        [[0.      0.      9.80665]]
+        [[0.   0.   9.81]]
         """
         self._refuse_without_contacts("contact_solution")
         return contact_solution(self, self._contact_problem, q, v, tau, forces, active_loops)  # type: ignore[arg-type]
