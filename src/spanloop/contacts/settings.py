@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from spanloop.algorithms.contact.points import ContactPoints, contact_points
-from spanloop.contacts.contact_step import COEFFICIENTS, coefficients
+from spanloop.contacts.contact_arrays import COEFFICIENTS, coefficients
 from spanloop.contacts.geometry_check import OVERLAP
 from spanloop.errors import InputError, nearest
 from spanloop.model import Model

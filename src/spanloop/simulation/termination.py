@@ -13,7 +13,7 @@ import numpy as np
 
 from spanloop.compiler.render.rollout import HALTED, NOT_CONVERGED
 from spanloop.compiler.runtime.rollout import Steps
-from spanloop.contacts.contact_step import UNSOLVED, WHY
+from spanloop.contacts.contact_arrays import UNSOLVED, WHY
 from spanloop.errors import Reason, Refusal
 from spanloop.simulation.events.endings import Events
 from spanloop.simulation.events.outcomes import outcome_of, too_many, undefined
