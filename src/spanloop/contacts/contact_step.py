@@ -5,11 +5,11 @@
 
 v, q: after the free motion, loops closed in v; v⁻, q⁻: before the step. Points whose gap at q is not larger than CLOSED
 are on. A point that was apart closes inside the step: where the parabola through its gaps before and after, with its
-velocity after, is zero. u⁻ is its velocity there; it leaves with −e u⁻ and with what free motion adds in the rest of
-the step, so that a ball in free fall bounces exactly. w is the share of the step for which an impulse displaces: of a
-point that bounces, what is left of the step; of one that comes to rest, gap / (h u_n), which lands it; of one that was
-closed, ½, as of a force that is constant during the step, so that resting and sliding are exact, or the share of what
-strikes elsewhere and makes it react.
+velocity after, is zero. u⁻ is its velocity there; it leaves with −e u⁻ and with what forces add in the rest of the
+step, so that a ball in free fall bounces exactly, and no energy comes from points that turn. w is the share of the step
+for which an impulse displaces: of a point that bounces, what is left of the step; of one that comes to rest, gap /
+(h u_n), which lands it; of one that was closed, ½, as of a force that is constant during the step, so that resting and
+sliding are exact, or the share of what strikes elsewhere and makes it react.
 Gaps that are negative after that are taken back by the least impulses along the normals, which change no velocity.
 
 A contact with a stiffness k and a damping c has r = 1/(h² k + h c) added to W_nn and r h k gap⁻ to u_n: a spring and a
@@ -111,7 +111,7 @@ class ContactStep:
         one = ("touching", "residual", "deep", "left.push", "sum", "strike")
         sizes = {"b": size, "share": size, "change": size, "toward": 2 * self.n, "coefficients": 3 * self.n}
         numbers = ("soft", "approach", "free", "here", "push", "yielding")
-        sizes |= dict.fromkeys(numbers, self.n) | {"v": mechanics.model.nv}
+        sizes |= dict.fromkeys(numbers, self.n) | dict.fromkeys(("v", "before"), mechanics.model.nv)
         for name, count in (sizes | dict.fromkeys(one, 1)).items():
             stage.array(PREFIX + name, count)
 
@@ -130,7 +130,8 @@ class ContactStep:
             lambda q, v, free, x: (q, v, free, none, x, none, still),
         )  # fmt: skip
         contact = [
-            *d.factor(q, v, PREFIX + "v"),
+            call("turn_back", ("q", before, q), (PREFIX + "before",), lambda q, v, to: (self.turned(q, v, to),)),
+            *d.factor(q, v, PREFIX + "before", PREFIX + "v"),
             call("calm", (), (PREFIX + "strike",), lambda: ([-1.0],)),
             For("i", 0, self.n, (self._approach(),)),
             *d.matrix(),
@@ -167,7 +168,7 @@ class ContactStep:
         lost = self.stage.array(PREFIX + "lost", self.n)
         none = self.stage.call("no_impact", (), (p, lost), lambda: ([0.0] * (self.n * self.block), [0.0] * self.n))
         contact = [
-            *d.factor(q, v, PREFIX + "v"),
+            *d.factor(q, v, v, PREFIX + "v"),
             For("i", 0, self.n, (self._strike(),)),
             *d.matrix(),
             *self._solve(p),
@@ -256,13 +257,15 @@ class ContactStep:
         """b of a point: its velocity without impulses, with restitution or the force of a spring."""
         d = self.delassus
 
-        def page(rows, moving, k, start, gap, on, last, strike, h, *V):
+        def page(rows, moving, k, start, gap, on, last, strike, h, *velocities):
+            V, before = velocities[: len(d.ways)], velocities[len(d.ways) :]
             u = [a - b for a, b in zip(d.along(rows, *V), moving, strict=True)]
+            forced = u[0] - d.along(rows, *before)[0] + moving[0]  # by forces alone: a point that turns gains more
             e, resting, stiffness, damping = k[3:]
             closes = (start[0] > CLOSED) & ~(last[0] > 0.0)
             gained = 2.0 * (u[0] - (gap[0] - start[0]) / h[0])  # during the step, evenly
             left = where(closes, _share_left(u[0], gained, gap[0] / h[0]), 1.0)
-            hit = u[0] - left * gained
+            hit = u[0] - where(closes, left * forced, gained)
             leaves = e * hit + where(closes, hit - u[0], 0.0)  # where() subtracted: not fused in lanes, but alone
             bounce = where((hit < -resting) & (leaves < 0.0), leaves, 0.0)
             is_soft = stiffness > 0.0
@@ -277,7 +280,7 @@ class ContactStep:
         gaps = [Block(PREFIX + name, 1, (("i", 1),)) for name in ("gap", "free")]
         of_points, strike = [d.of_point(n) for n in ("rows", "moving", "k")], PREFIX + "strike"
         reads: list[Place] = [*of_points, *gaps, d.of_point("on"), self._pushed(), strike, "h"]
-        reads += [d.of_link("V", w) for w in range(len(d.ways))]
+        reads += [d.of_link(name, w) for name in ("V", "V.before") for w in range(len(d.ways))]
         names = ("b", "approach", "soft", "toward", "coefficients", "yielding")
         writes: list[Place] = [*(d.of_point(n) for n in names), strike]
         return self.stage.call("approach", reads, writes, page)
