@@ -127,7 +127,7 @@ def test_a_ball_that_is_hit_from_above_stays_on_the_ground():
     model = model.with_contact("pair", shapes[1], shapes[0], friction=0.3, restitution=0.4)
     run = sl.simulate(model, [*known.at(z=0.1), *known.at(0.02, 0.0, 0.35)], duration=0.3, step=2e-3)
     assert run.contacts["pair"].normal_force.max() > 100.0
-    assert np.abs(run.contacts["ground"].gap).max() < 1e-8
+    assert np.abs(run.contacts["ground"].gap).max() < 1e-5  # 1e-3 if it were
 
 
 @pytest.mark.slow
