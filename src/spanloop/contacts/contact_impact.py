@@ -15,7 +15,7 @@ from spanloop.compiler.lower import Block, For, When
 from spanloop.compiler.lower.schedule import Item
 from spanloop.contacts.contact_arrays import UNSOLVED, WHY
 from spanloop.contacts.delassus import PREFIX, DelassusCalls, named
-from spanloop.contacts.solver import FAILED
+from spanloop.contacts.solver.rounds import FAILED
 from spanloop.math.scalar import where
 from spanloop.math.vector3 import total
 
