@@ -161,7 +161,7 @@ class ContactStep:
         ]
         fresh = call("no_jam", (), (WHY, self.stage.array(PREFIX + "number", 1)), lambda: ([0.0, 0.0], [0.0]))
         solved = [d.touch(q, free), self._close(CLOSED), stay, fresh, When(tuple(contact), PREFIX + "touching")]
-        return [*solved, *tunnel_calls(d, "q", before, after)]
+        return [*solved, *tunnel_calls(d, "q", before, after, self.bodies)]
 
     def impact(self, q: str, v: str, event: str) -> list[Item]:
         """An impact at q where `event` is positive: v changes in place, p and lost are filled."""
