@@ -355,7 +355,7 @@ class ContactStep:
         return self.stage.call("compare", reads, (d.of_point("change"), then), page)
 
     def _watched(self, gap: str, f: str, free: str) -> list[Item]:
-        """Where impacts are located: gaps after the step, in `free`. A point that pushes is closed, also if it hovers."""
+        """Where impacts are located: gaps after the step, in `free`. A point that pushes is closed, if it hovers."""
 
         def page(gap, f, free, touching):
             pushes = [f[self.block * i] > 0.0 for i in range(self.n)]
