@@ -138,7 +138,7 @@ class ContactStep:
             For("i", 0, self.n, (For("j", 0, self.n, (self._without_expected(),)),)),
             self._warm(f),
             *self._solve(f),
-            For("i", 0, self.n, (self._compare(f, force, free),)),
+            For("i", 0, self.n, (self._compare(f, force),)),
             *d.gather(PREFIX + "change"),
             d.to_joints(PREFIX + "dv"),
             For("i", 0, self.n, (self._jam(f),)),
@@ -154,6 +154,7 @@ class ContactStep:
                 PREFIX + "deep",
             ),
             self._count(gap, left),
+            *self._watched(gap, f, free),
             *d.gather(force),
             d.to_torques(q, torques),
             self._fix(q, torques),
@@ -178,16 +179,29 @@ class ContactStep:
             For("i", 0, self.n, (self._lose(p, lost),)),
             self._rebound(v),
         ]
-        seen = [none, d.touch(q, PREFIX + "here"), self._gaps_at(event), self._close(NEAR, event)]
+        seen = [none, d.touch(q, PREFIX + "here"), *self._gaps_at(event), self._close(NEAR, event)]
         return [*seen, When(tuple(contact), PREFIX + "touching")]
 
-    def _gaps_at(self, event: str) -> Item:
-        """Gaps where an event is; those of other runs stay as they are, to the bit."""
+    def _gaps_at(self, event: str) -> list[Item]:
+        """Gaps where an event is; those of other runs stay as they are, to the bit.
+
+        Where a body that pushes has gone, no forces are expected any more.
+        """
 
         def page(here, gap, event):
             return ([where(event[0] > 0.5, a, b) for a, b in zip(here, gap, strict=True)],)
 
-        return self.stage.call("gaps_at", (*named("here", "gap"), event), named("gap"), page)
+        def forget(force, tau, present):
+            gone: Any = 0.0
+            for i, bodies in enumerate(self.bodies):
+                for body in bodies:
+                    gone = where((force[self.block * i] > 0.0) & ~(present[body] > 0.5), 1.0, gone)
+            return tuple([where(gone > 0.5, 0.0, x) for x in array] for array in (force, tau))
+
+        calls: list[Item] = [self.stage.call("gaps_at", (*named("here", "gap"), event), named("gap"), page)]
+        if any(self.bodies):
+            calls.append(self.stage.call("forget", (*named("force", "tau"), "present"), named("force", "tau"), forget))
+        return calls
 
     # ---- the problem
 
@@ -323,24 +337,33 @@ class ContactStep:
 
     # ---- what it changes
 
-    def _compare(self, f: str, force: str, free: str) -> Item:
+    def _compare(self, f: str, force: str) -> Item:
         """The impulse beyond the expected one; the force to expect next of a point that was closed before the step.
 
-        A point that pushes counts as closed, wherever the expected force has lifted it: impacts are not located there.
         After a step in which something strikes, the force expected before it is expected again: impulses do not last.
         """
 
-        def page(f, start, last, expected, gap, strike, h):
-            pushes = f[0] > 0.0
-            stays = pushes & ((start[0] <= CLOSED) | (last[0] > 0.0))
+        def page(f, start, last, expected, strike, h):
+            stays = (f[0] > 0.0) & ((start[0] <= CLOSED) | (last[0] > 0.0))
             change = [x - h[0] * y for x, y in zip(f, expected, strict=True)]
             lasts = [where(strike[0] < 0.0, x / h[0], y) for x, y in zip(f, expected, strict=True)]
-            return change, [where(stays, x, 0.0) for x in lasts], [where(pushes & (gap[0] > 0.0), 0.0, gap[0])]
+            return change, [where(stays, x, 0.0) for x in lasts]
 
-        d, places = self.delassus, ((PREFIX + "gap", 1), (free, 1), (f, self.block), (force, self.block))
-        start, here, own, then = (Block(name, size, (("i", size),)) for name, size in places)
-        reads = (own, start, self._pushed(), d.of_point("force"), here, PREFIX + "strike", "h")
-        return self.stage.call("compare", reads, (d.of_point("change"), then, here), page)
+        d, places = self.delassus, ((PREFIX + "gap", 1), (f, self.block), (force, self.block))
+        start, own, then = (Block(name, size, (("i", size),)) for name, size in places)
+        reads = (own, start, self._pushed(), d.of_point("force"), PREFIX + "strike", "h")
+        return self.stage.call("compare", reads, (d.of_point("change"), then), page)
+
+    def _watched(self, gap: str, f: str, free: str) -> list[Item]:
+        """Where impacts are located: gaps after the step, in `free`. A point that pushes is closed, if it hovers."""
+
+        def page(gap, f, free, touching):
+            pushes = [f[self.block * i] > 0.0 for i in range(self.n)]
+            seen = [where(p & (g > 0.0), 0.0, g) for p, g in zip(pushes, gap, strict=True)]
+            return ([where(touching[0] > 0.0, a, b) for a, b in zip(seen, free, strict=True)],)
+
+        reads = (gap, f, free, PREFIX + "touching")
+        return [] if self.armed is None else [self.stage.call("watched", reads, (free,), page)]
 
     def _jam(self, f: str) -> Item:
         """The number of a point that jams, plus 1, in `why`."""
