@@ -50,6 +50,7 @@ def spinning(spin: float, contacts: str, step: float = 1e-3):
     return run, np.cos(2 * half) * run.v[:, 3] + np.sin(2 * half) * run.v[:, 5]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("contacts", "bound"), [("steps", 1e-5), ("events", 1e-5)])
 @pytest.mark.parametrize(("spin", "end"), [(50.0, 10 / 7), (10.0, 2 / 7)])
 def test_a_ball_that_falls_with_spin_rolls_away(contacts, bound, spin, end):
@@ -110,6 +111,7 @@ def test_newtons_law_on_a_chain_of_balls_moves_the_last_two_together():
     np.testing.assert_allclose(run.v[-1], [-1 / 3, 2 / 3, 2 / 3], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_ball_that_hits_another_leaves_it_its_velocity():
     """One pair alone, e = 1: velocities are exchanged."""
     run = sl.simulate(known.three_balls(), [-1.25, 0.0, 50.0], [1.0, 0.0, 0.0], duration=0.5)

@@ -9,7 +9,7 @@
 | why | 2 | residual of the last solve, number of the last point that jammed, plus 1, or 0; kept if a step fails |
 | k | n · 7 | coefficients, in the order of COEFFICIENTS; constant during a run |
 
-Names have the prefix "contact.". Arrays that live in a step alone are in delassus.py, solver.py and contact_step.py.
+Names have the prefix "contact.". Arrays that live in a step alone are in delassus.py, solver/ and contact_step.py.
 """
 
 from __future__ import annotations

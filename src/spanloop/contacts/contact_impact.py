@@ -9,7 +9,8 @@ lost (n) is the energy that they take: −½ p · (u + u⁺) [J].
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from spanloop.compiler.lower import Block, For, When
 from spanloop.compiler.lower.schedule import Item
@@ -23,10 +24,17 @@ NEAR = 1e-8  # m: points that are no further apart take part
 
 
 class ContactImpact:
-    """Makes the calls. close(near, event), solve(impulses): calls of a ContactStep."""
+    """Makes the calls. close(near, event), solve(impulses): calls of a ContactStep; bodies: as there."""
 
-    def __init__(self, delassus: DelassusCalls, close: Callable[..., Item], solve: Callable[[str], list[Item]]):
+    def __init__(
+        self,
+        delassus: DelassusCalls,
+        close: Callable[..., Item],
+        solve: Callable[[str], list[Item]],
+        bodies: Sequence[tuple[int, ...]] = (),
+    ):
         self.delassus, self.stage, self.close, self.solve = delassus, delassus.stage, close, solve
+        self.bodies = bodies
         self.n, self.block = delassus.n, delassus.block
         self.stage.array(PREFIX + "here", self.n)
 
@@ -46,16 +54,29 @@ class ContactImpact:
             For("i", 0, self.n, (self._lose(p, lost),)),
             self._rebound(v),
         ]
-        seen = [none, d.touch(q, PREFIX + "here"), self._gaps_at(event), self.close(NEAR, event)]
+        seen = [none, d.touch(q, PREFIX + "here"), *self._gaps_at(event), self.close(NEAR, event)]
         return [*seen, When(tuple(contact), PREFIX + "touching")]
 
-    def _gaps_at(self, event: str) -> Item:
-        """Gaps where an event is; those of other runs stay as they are, to the bit."""
+    def _gaps_at(self, event: str) -> list[Item]:
+        """Gaps where an event is; those of other runs stay as they are, to the bit.
+
+        Where a body that pushes has gone, no forces are expected any more.
+        """
 
         def page(here, gap, event):
             return ([where(event[0] > 0.5, a, b) for a, b in zip(here, gap, strict=True)],)
 
-        return self.stage.call("gaps_at", (*named("here", "gap"), event), named("gap"), page)
+        def forget(force, tau, present):
+            gone: Any = 0.0
+            for i, bodies in enumerate(self.bodies):
+                for body in bodies:
+                    gone = where((force[self.block * i] > 0.0) & ~(present[body] > 0.5), 1.0, gone)
+            return tuple([where(gone > 0.5, 0.0, x) for x in array] for array in (force, tau))
+
+        calls: list[Item] = [self.stage.call("gaps_at", (*named("here", "gap"), event), named("gap"), page)]
+        if any(self.bodies):
+            calls.append(self.stage.call("forget", (*named("force", "tau"), "present"), named("force", "tau"), forget))
+        return calls
 
     def _strike(self) -> Item:
         """b of a point in an impact: its velocity, and the share of it that is reversed."""

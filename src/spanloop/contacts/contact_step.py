@@ -107,7 +107,7 @@ class ContactStep:
             For("i", 0, self.n, (For("j", 0, self.n, (self._without_expected(),)),)),
             self._warm(f),
             *self._solve(f),
-            For("i", 0, self.n, (self._compare(f, force, free),)),
+            For("i", 0, self.n, (self._compare(f, force),)),
             *d.gather(PREFIX + "change"),
             d.to_joints(PREFIX + "dv"),
             For("i", 0, self.n, (self._jam(f),)),
@@ -117,6 +117,7 @@ class ContactStep:
             d.to_joints(PREFIX + "dv"),
             *self._displace(q, before, landed, after),
             *Overlaps(d, self.moved, self.turned, landed, after, gap).calls(left),
+            *self._watched(gap, f, free),
             *d.gather(force),
             d.to_torques(q, torques),
             self._fix(q, torques),
@@ -127,7 +128,7 @@ class ContactStep:
 
     def impact(self, q: str, v: str, event: str) -> list[Item]:
         """An impact at q where `event` is positive: v changes in place, p and lost are filled."""
-        return ContactImpact(self.delassus, self._close, self._solve).calls(q, v, event)
+        return ContactImpact(self.delassus, self._close, self._solve, self.bodies).calls(q, v, event)
 
     # ---- the problem
 
@@ -226,24 +227,33 @@ class ContactStep:
 
     # ---- what it changes
 
-    def _compare(self, f: str, force: str, free: str) -> Item:
+    def _compare(self, f: str, force: str) -> Item:
         """The impulse beyond the expected one; the force to expect next of a point that was closed before the step.
 
-        A point that pushes counts as closed, wherever the expected force has lifted it: impacts are not located there.
         After a step in which something strikes, the force expected before it is expected again: impulses do not last.
         """
 
-        def page(f, start, last, expected, gap, strike, h):
-            pushes = f[0] > 0.0
-            stays = pushes & ((start[0] <= CLOSED) | (last[0] > 0.0))
+        def page(f, start, last, expected, strike, h):
+            stays = (f[0] > 0.0) & ((start[0] <= CLOSED) | (last[0] > 0.0))
             change = [x - h[0] * y for x, y in zip(f, expected, strict=True)]
             lasts = [where(strike[0] < 0.0, x / h[0], y) for x, y in zip(f, expected, strict=True)]
-            return change, [where(stays, x, 0.0) for x in lasts], [where(pushes & (gap[0] > 0.0), 0.0, gap[0])]
+            return change, [where(stays, x, 0.0) for x in lasts]
 
-        d, places = self.delassus, ((PREFIX + "gap", 1), (free, 1), (f, self.block), (force, self.block))
-        start, here, own, then = (Block(name, size, (("i", size),)) for name, size in places)
-        reads = (own, start, self._pushed(), d.of_point("force"), here, PREFIX + "strike", "h")
-        return self.stage.call("compare", reads, (d.of_point("change"), then, here), page)
+        d, places = self.delassus, ((PREFIX + "gap", 1), (f, self.block), (force, self.block))
+        start, own, then = (Block(name, size, (("i", size),)) for name, size in places)
+        reads = (own, start, self._pushed(), d.of_point("force"), PREFIX + "strike", "h")
+        return self.stage.call("compare", reads, (d.of_point("change"), then), page)
+
+    def _watched(self, gap: str, f: str, free: str) -> list[Item]:
+        """Where impacts are located: gaps after the step, in `free`. A point that pushes is closed, if it hovers."""
+
+        def page(gap, f, free, touching):
+            pushes = [f[self.block * i] > 0.0 for i in range(self.n)]
+            seen = [where(p & (g > 0.0), 0.0, g) for p, g in zip(pushes, gap, strict=True)]
+            return ([where(touching[0] > 0.0, a, b) for a, b in zip(seen, free, strict=True)],)
+
+        reads = (gap, f, free, PREFIX + "touching")
+        return [] if self.armed is None else [self.stage.call("watched", reads, (free,), page)]
 
     def _jam(self, f: str) -> Item:
         """The number of a point that jams, plus 1, in `why`."""
