@@ -4,8 +4,8 @@
 
 One call from Python at a time, cold start, W and its operator made before: the median over problems of the least of
 REPEATS calls that take turns. ADMM is asked for 1e-6, its default, and 1e-10. The residual is the natural one [m/s],
-the largest over all problems. Batches: one call for BATCH problems, one thread, arrays as they are given. Iterations
-are steps of Newton's method and sweeps, or of ADMM.
+the largest over all problems. Batches: one call for BATCH problems, processor time, arrays as they are given.
+Iterations are steps of Newton's method and sweeps, or of ADMM.
 """
 
 from __future__ import annotations
@@ -91,11 +91,12 @@ def row(family: str, motion: str, count: int) -> str:
             for j, tolerance in enumerate((1e-6, 1e-10)):
                 times[1 + j, k, r], turns[j, k], found[1 + j, k] = admm.solve(W[k], b[k], tolerance)
     batch = []
+    many = [np.resize(x, (BATCH, *x.shape[1:])) for x in (W, b, friction)]
+    solve(*many)
     for _ in range(3):
-        many = [np.resize(x, (BATCH, *x.shape[1:])) for x in (W, b, friction)]
-        start = time.perf_counter()
+        start = time.process_time()
         counted = solve(*many)
-        batch.append((time.perf_counter() - start) / BATCH)
+        batch.append((time.process_time() - start) / BATCH)
     micro = 1e6 * np.median(times.min(2), axis=1)
     left = [made.natural_residual(W, b, friction, f).max() for f in found]
     steps = f"{np.median(counted.steps):.0f} + {np.median(counted.sweeps):.0f}"

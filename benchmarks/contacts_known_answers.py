@@ -319,13 +319,13 @@ def main() -> None:
     for k in ORDERS:
         story = STORIES[k]
         errors, located = ([story.ours(h, contacts) for h in STEPS] for contacts in ("steps", "events"))
-        cells = [f"{x:.1e}" for x in errors] + [f"{order(errors):.1f}", f"{order(located):.1f}"]
+        cells = [f"{x:.1e}" for x in errors] + [order(errors), order(located)]
         print(f"| {story.name} | " + " | ".join(cells) + " |")
 
 
-def order(errors) -> float:
+def order(errors) -> str:
     """Slope of the errors over the steps."""
-    return float(np.polyfit(np.log(STEPS), np.log(np.maximum(errors, 1e-16)), 1)[0])
+    return "exact" if max(errors) < 1e-11 else f"{np.polyfit(np.log(STEPS), np.log(errors), 1)[0]:.1f}"
 
 
 if __name__ == "__main__":

@@ -113,7 +113,12 @@ def test_painleves_rod_jams_from_four_thirds_on(friction, jams):
     assert (found.residual > 1e-3) == jams  # no impulse answers, and that is reported
 
 
-@pytest.mark.parametrize("family", made.FAMILIES)
+DAILY = ("box, 8 points", "quadruped, 4")
+
+
+@pytest.mark.parametrize(
+    "family", [x if x in DAILY else pytest.param(x, marks=pytest.mark.slow) for x in made.FAMILIES]
+)
 def test_random_problems_are_solved_to_rounding(family):
     rng = np.random.default_rng(17)
     for kind in made.MOTIONS:
@@ -121,7 +126,7 @@ def test_random_problems_are_solved_to_rounding(family):
         found = solve(W, b, friction)
         bound = np.maximum(SOLVED, made.rounding(W, b, found.f))
         measured = made.natural_residual(W, b, friction, found.f)
-        assert (measured <= bound).mean() >= 0.95, kind
+        assert (measured > bound).sum() <= 1, kind  # none here, and one in 20 000; rounding decides which
         assert (measured <= 1.01 * found.residual + bound).all()  # what is not solved is known
 
 
@@ -140,6 +145,16 @@ def test_a_problem_has_the_same_bits_alone_and_among_others():
         assert (one.f == together.f[k]).all()
     some = solve(W[3:6], b[3:6], friction[3:6])
     assert (some.f == together.f[3:6]).all()
+
+
+def test_a_problem_that_is_no_number_does_not_disturb_others():
+    W, b, friction = made.problems(np.random.default_rng(5), "box, 8 points", "falling", 8)
+    alone = solve(W, b, friction)
+    b[3, 4] = np.nan
+    found, others = solve(W, b, friction), np.arange(8) != 3
+    assert (found.f[others] == alone.f[others]).all()
+    assert found.residual[3] > 1.0
+    assert found.steps[3] == 0
 
 
 @pytest.mark.parametrize("family", ["box, 8 points", "quadruped, 4"])

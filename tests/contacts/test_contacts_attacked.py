@@ -15,6 +15,7 @@ def tip() -> sl.Model:
     return b.build().with_contact("tip", point, "ground", friction=0.75)
 
 
+@pytest.mark.slow
 def test_a_point_that_slides_after_a_located_impact_pushes_all_the_time():
     """Forces that are expected lift it by 1e-9 m in a step, which is no flight: there is one impact."""
     q = [-0.07206139, 0.19239566, 0.66079246, -0.72190331, 0.0, 0.0, 0.04403049]
@@ -29,6 +30,7 @@ def test_a_point_that_slides_after_a_located_impact_pushes_all_the_time():
 # ---- balances
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("contacts", ["steps", "events"])
 def test_the_work_of_a_conveyor_is_in_the_balance_of_energy(contacts):
     """A ball that falls on a belt which moves at 1 m/s and stands on a spring; impacts may add energy there."""
@@ -43,6 +45,7 @@ def test_the_work_of_a_conveyor_is_in_the_balance_of_energy(contacts):
     assert run.energy[-1].sum() > run.energy[0].sum() + 0.03
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("contacts", ["steps", "events"])
 def test_two_bodies_that_strike_each_other_lose_no_momentum_that_the_audit_minds(contacts):
     """In steps, where inside its step an impact is is uncertain: what this changes is no fault."""
@@ -56,3 +59,23 @@ def test_two_bodies_that_strike_each_other_lose_no_momentum_that_the_audit_minds
     audit = run.audit()
     assert audit.well, str(audit)
     assert np.abs(run.momentum[-1] - run.momentum[0]).max() < (1e-3 if contacts == "steps" else 1e-9)
+
+
+# ---- runs side by side
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("contacts", ["steps", "events"])
+def test_runs_side_by_side_have_the_bits_of_runs_alone(contacts):
+    """Boxes that tumble: other points touch in other runs, impacts of one run are no concern of the others."""
+    box = sl.Builder("box").body("box", 2.0, inertia=(0.02, 0.03, 0.04), geometry=[sl.contacts.Box(0.2, 0.15, 0.1)])
+    model = box.free("free", "world", "box").build().with_ground(friction=0.4, restitution=0.3)
+    random = np.random.default_rng(5)
+    turns = np.concatenate([random.normal(size=(12, 3)), np.zeros((12, 3))], axis=1)
+    q = sl.Dynamics(model).integrate([1.0, 0, 0, 0, 0, 0, 0.15], turns)
+    v = 2.0 * random.normal(size=(12, 6))
+    runs = sl.simulate(model, q, v, duration=0.3, contacts=contacts)
+    for k in range(0, 12, 2):
+        alone = sl.simulate(model, q[k], v[k], duration=0.3, contacts=contacts)
+        np.testing.assert_array_equal(runs[k].q, alone.q)
+        np.testing.assert_array_equal(runs[k].v, alone.v)

@@ -63,7 +63,7 @@ def test_the_ball_slips_for_0_29977_seconds_after_its_impact():
     fall, impact = np.sqrt(2 * 0.9 / G), 0.2 * np.sqrt(2 * G * 0.9)
     slips = (5.0 - 3.5 * impact) / (3.5 * 0.2 * G)
     assert abs(slips - 0.29977) < 1e-5
-    inside = (run.times > fall + 1e-9) & (run.times < fall + slips)
+    inside = (run.times > fall + 1e-6) & (run.times < fall + slips)
     np.testing.assert_allclose(speed[inside], impact + 0.2 * G * (run.times[inside] - fall), atol=1e-5)
     np.testing.assert_allclose(impact, 0.8404, atol=1e-4)
 

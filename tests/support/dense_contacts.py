@@ -2,7 +2,8 @@
 
 Per step: the free step without contacts; touches at its end; Y = M⁻¹ with loops eliminated, W = J Y Jᵀ; impulses by
 projected iterations on de Saxcé's form, point by point; positions by half of the step, or by the share of it that is
-left where a gap closes in it; overlaps taken back along the normals.
+left where a gap closes in it; overlaps taken back along the normals. The compiled step lets the forces of the last step
+act in the free motion, which is left out here: both are of second order, and equal where bodies first meet.
 """
 
 from __future__ import annotations
@@ -44,10 +45,12 @@ class DenseRun:
         if not len(on):
             return q_f, v_f
         start, _ = self.rows(q)
+        gap, J = self.rows(q_f)
         Y, rows = self.response(q_f), J[on].reshape(-1, self.model.nv)
         closes, share, bounce = self._closing(start[on], gap[on], rows[::3] @ v_f, on)
         f = self._solved(rows @ Y @ rows.T, rows @ v_f, bounce, on, last[on].copy())
         self.impulses[on] = f
+        self.world_impulses = np.einsum("nd,ndx->nx", self.impulses, self.axes)
         reacts = share[closes].max() if closes.any() else 0.5
         steady = np.minimum(last[on][:, 0], f[:, 0]) / np.where(f[:, 0] > 0.0, f[:, 0], 1.0)
         share = np.where(closes, share, reacts + steady * (0.5 - reacts))
@@ -80,15 +83,17 @@ class DenseRun:
 
     def rows(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gaps (n) and Jacobians (n, 3, nv) of all points: rows along n, t1, t2 of a against b."""
-        gaps, out = [], []
+        gaps, out, seen = [], [], []
         for c in self.model.contacts:
             poses = [np.eye(4) if s.at == "world" else self.robot.pose(q, s.at) for s in c.sides]
             for touch in touches(c, *(Transform(from_matrix(X[:3, :3].tolist()), tuple(X[:3, 3])) for X in poses)):
                 axes, point = np.array(touch.world.axes), np.array(touch.world.point)
                 gaps.append(touch.gap)
+                seen.append(axes)
                 out.append(
                     axes @ (self._velocity(q, c.a.at, poses[0], point) - self._velocity(q, c.b.at, poses[1], point))
                 )
+        self.axes = np.array(seen)
         return np.array(gaps), np.array(out)
 
     def _velocity(self, q, at: str, X: np.ndarray, point: np.ndarray) -> np.ndarray:

@@ -184,6 +184,7 @@ def test_a_linkage_on_a_stop_keeps_its_loops_and_located_impacts_balance_its_ene
     assert not steps.audit().faults
     assert steps.audit()["energy"].verdict == "not judged"
     assert events.events.name.tolist() == ["stop"]
+    assert events.contacts["stop"].events.energy_lost.tolist() == events.events.energy_lost.tolist()
     assert all(f.verdict == "well" for f in events.audit().findings)
     assert events.audit()["closure"].value < 1e-12
     assert np.isfinite(steps.reactions()["crank_hinge"]).all()

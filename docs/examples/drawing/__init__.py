@@ -3,7 +3,7 @@
 A picture is a figure of matplotlib, or the text of a moving SVG.
 """
 
-from drawing import arms, chains, changes, cost, fingers, linkages, walkers
+from drawing import arms, chains, changes, cost, fingers, linkages, touching, walkers
 
 PICTURES = {
     "07_torques_along_a_path": arms.puma_torques,
@@ -22,4 +22,8 @@ PICTURES = {
     "24_capture_in_orbit": changes.capture,
     "25_quadruped": walkers.quadruped,
     "26_linkage_walker": walkers.linkage_walker,
+    "27_woodpecker": touching.woodpecker,
+    "28_billiards": touching.billiards,
+    "29_box_pushed_over_a_table": touching.pushed_box,
+    "30_four_bar_on_a_stop": touching.four_bar,
 }

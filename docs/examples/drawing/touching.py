@@ -48,7 +48,7 @@ def billiards(x) -> dict:
             ax.plot(place[:, 0], place[:, 1], color=color, label=f"{ball} ball")
             angle = np.linspace(0, 2 * np.pi, 60)
             ax.plot(place[0, 0] + x["RADIUS"] * np.cos(angle), place[0, 1] + x["RADIUS"] * np.sin(angle), color=GREY)
-        ax.set_aspect("equal", "datalim")
+        ax.set_aspect("equal", "box")
         ax.set_title(name, loc="left")
         style_axes(ax, "x [m]", "y [m]" if k == 0 else "")
     legend_above(figure, axes[0, 0], 2)
@@ -60,7 +60,7 @@ def billiards(x) -> dict:
         ax.plot(*place[-1, :2], "o", color=PALETTE[k], markersize=10)
     half = x["LENGTH"] / 2, x["WIDTH"] / 2
     ax.plot(*np.array([(-1, -1), (1, -1), (1, 1), (-1, 1), (-1, -1)]).T * np.array(half)[:, None], color=GREY)
-    ax.set_aspect("equal", "datalim")
+    ax.set_aspect("equal", "box")
     style_axes(ax, "x [m]", "y [m]")
     legend_above(broken, ax)
     return {"28_shots": figure, "28_break": broken}
@@ -73,11 +73,12 @@ def pushed_box(x) -> dict:
     for k, ax in enumerate(axes[0]):
         one = run[k]
         for sample in np.linspace(0, len(one) - 1, 9).astype(int):
-            place, turn = one["box"].position[sample, :2], one["box"].rotation[sample, :2, :2]
-            ax.plot(*(place + corners @ turn.T).T, color=PALETTE[0], linewidth=1.0)
+            angle = 2.0 * np.arctan2(one.q[sample, 4], one.q[sample, 1])
+            turn = np.array([(np.cos(angle), np.sin(angle)), (-np.sin(angle), np.cos(angle))])
+            ax.plot(*(one["box"].position[sample, :2] + corners @ turn).T, color=PALETTE[0], linewidth=1.0)
         ax.plot(*one["finger"].position[:, :2].T, color=PALETTE[1], label="finger")
         ax.plot(*one["box"].position[:, :2].T, color=PALETTE[2], label="box")
-        ax.set_aspect("equal", "datalim")
+        ax.set_aspect("equal", "box")
         ax.set_title(f"{1e3 * x['BESIDE'][k]:.0f} mm beside its middle", loc="left")
         style_axes(ax, "x [m]", "y [m]" if k == 0 else "")
     legend_above(figure, axes[0, 0], 2)

@@ -59,6 +59,7 @@ CLOSED = 1e-9  # m: a point with a smaller gap is closed: bodies that fall toget
 NEAR = 1e-8  # m: points that are no further apart take part in an impact
 PUSHED = 1e-14  # m: where taking back ends
 SWEEPS = 200  # of taking back, at most
+ROUNDS = 4  # of taking back: normals turn while a point moves
 UNSOLVED = 1e-9  # m/s: a step whose contacts are solved neither to this nor to rounding fails
 SLOW = 1e-9  # m/s: a point that is slower does not slip
 WHY = PREFIX + "why"  # array of the state that stays where a step fails
@@ -147,7 +148,10 @@ class ContactStep:
             *self._displace(q, before, landed, after),
             d.gaps(landed, PREFIX + "here"),
             self._keep_gaps(gap),
-            When((*self._take_back(), *self._retreat(landed, after, gap)), PREFIX + "deep"),
+            When(
+                (Repeat((*self._take_back(), *self._retreat(landed, after, gap)), PREFIX + "deep", ROUNDS),),
+                PREFIX + "deep",
+            ),
             self._count(gap, left),
             *d.gather(force),
             d.to_torques(q, torques),
@@ -173,7 +177,16 @@ class ContactStep:
             For("i", 0, self.n, (self._lose(p, lost),)),
             self._rebound(v),
         ]
-        return [none, d.touch(q, PREFIX + "gap"), self._close(NEAR, event), When(tuple(contact), PREFIX + "touching")]
+        seen = [none, d.touch(q, PREFIX + "here"), self._gaps_at(event), self._close(NEAR, event)]
+        return [*seen, When(tuple(contact), PREFIX + "touching")]
+
+    def _gaps_at(self, event: str) -> Item:
+        """Gaps where an event is; those of other runs stay as they are, to the bit."""
+
+        def page(here, gap, event):
+            return ([where(event[0] > 0.5, a, b) for a, b in zip(here, gap, strict=True)],)
+
+        return self.stage.call("gaps_at", (*named("here", "gap"), event), named("gap"), page)
 
     # ---- the problem
 
@@ -208,8 +221,7 @@ class ContactStep:
 
         def page(rows, moving, k, *V):
             u = [a - b for a, b in zip(d.along(rows, *V), moving, strict=True)]
-            bounce = where(u[0] < -k[4], k[3] * u[0], 0.0)
-            return [u[0] + bounce, *u[1:]], u, [0.0], [0.0, 0.0], list(k[:3])
+            return [u[0] + k[3] * where(u[0] < -k[4], u[0], 0.0), *u[1:]], u, [0.0], [0.0, 0.0], list(k[:3])
 
         reads = [d.of_point(n) for n in ("rows", "moving", "k")] + [d.of_link("V", w) for w in range(len(d.ways))]
         self.stage.array(PREFIX + "u", self.n * self.block)
@@ -251,7 +263,7 @@ class ContactStep:
             gained = 2.0 * (u[0] - (gap[0] - start[0]) / h[0])  # during the step, evenly
             left = where(closes, _share_left(u[0], gained, gap[0] / h[0]), 1.0)
             hit = u[0] - left * gained
-            leaves = e * hit - where(closes, left * gained, 0.0)
+            leaves = e * hit + where(closes, hit - u[0], 0.0)  # where() subtracted: not fused in lanes, but alone
             bounce = where((hit < -resting) & (leaves < 0.0), leaves, 0.0)
             is_soft = stiffness > 0.0
             r = 1.0 / where(is_soft, h[0] * (h[0] * stiffness + damping), 1.0)
@@ -290,15 +302,20 @@ class ContactStep:
         return solver_calls(self.stage, self.n, self.block, {n: PREFIX + n for n in names} | {"f": f})
 
     def _without_expected(self) -> Item:
-        """b of point i without what the expected force of point j has changed; the sum of W_nn over all j."""
+        """b of point i without what the expected force of point j has changed; the sum of W_nn over all j that are on.
+
+        W also has columns of points that are on in other runs alone.
+        """
         own = self.delassus.of_point("b"), self.delassus.of_point("yielding")
 
-        def page(W, force, h, b, sum_):
+        def page(W, force, on, h, b, sum_):
             B = self.block
             less = [h[0] * total([W[B * d + c] * force[c] for c in range(B)]) for d in range(B)]
-            return [x - y for x, y in zip(b, less, strict=True)], [sum_[0] + absolute(W[0])]
+            counted = where(on[0] > 0.5, absolute(W[0]), 0.0)
+            return [x - y for x, y in zip(b, less, strict=True)], [sum_[0] + counted]
 
-        reads = (self.delassus.of_pair("i", "j"), self.delassus.of_point("force", "j"), "h", *own)
+        others = self.delassus.of_point("force", "j"), self.delassus.of_point("on", "j")
+        reads = (self.delassus.of_pair("i", "j"), *others, "h", *own)
         return self.stage.call("without_expected", reads, own, page)
 
     # ---- what it changes
@@ -361,7 +378,7 @@ class ContactStep:
             stays = share[0] < 0.0
             share = where(stays, where(strike[0] < 0.0, 0.5, strike[0]), share[0])
             hovers = stays & (start[0] > 0.0) & (f[0] > 0.0)
-            down = where(hovers, start[0] / where(hovers, yielding[0], 1.0), 0.0)
+            down = where(hovers, start[0], 0.0) / where(hovers, yielding[0], 1.0)
             out = [h[0] * (share * x) for x in change]
             return ([out[0] - down, *out[1:]],)
 
@@ -397,11 +414,16 @@ class ContactStep:
         return [move, call("turn", (q, after, landed, touching), (after,), turn)]
 
     def _fix(self, q: str, torques: str) -> Item:
-        """Torques on free bodies, in axes that turn with them, as at neutral coordinates: fixed in the world."""
-        neutral = list(self.delassus.mechanics.model.neutral())
+        """Torques on free bodies, in axes that turn with them, as at neutral coordinates: fixed in the world.
+
+        A driven joint has none: what acts on it is its acceleration.
+        """
+        model = self.delassus.mechanics.model
+        neutral = list(model.neutral())
+        driven = {k for j in model.joints if j.driven for k in range(model.nv)[model.v_slice(j.name)]}
 
         def page(q, tau):
-            return (self.turned(q, tau, neutral),)
+            return ([0.0 if k in driven else x for k, x in enumerate(self.turned(q, tau, neutral))],)
 
         return self.stage.call("fix", (q, torques), (torques,), page)
 

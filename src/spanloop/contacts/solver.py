@@ -174,7 +174,7 @@ class _Solver:
             was_near = near[0] > 0.0  # f, from which the trial came
             is_stalled = ~is_fresh & ~(trial[0] < STALLED * merit[0])
             ends = is_fine | (is_stalled & (was_near | is_near))
-            last_chance = is_fresh & (round_[0] > ROUNDS - 0.5)
+            last_chance = is_fresh & ((round_[0] > ROUNDS - 0.5) | ~is_finite)
             runs = goes_on & ~ends & ~last_chance
             halves = (halving[0] > 0.0) & (part[0] > SHORTEST) & ~is_fresh
             is_less = trial[0] < merit[0]

@@ -138,7 +138,6 @@ class Problem:
         strict = robot.on_singular == "raise"
         shapes = {"tau and inputs": controls.batch} | {_WORDS.get(n, n): x.shape[:-1] for n, x in fixed.items()}
         shapes |= switching.shapes if switching else {}
-        touching = contacts_of(model, contacts)
         shapes |= {"surfaces of contacts": touching.constants()["contact.k"].shape[:-1]} if touching else {}
         initial_state.runs(shapes)
         moments = switching.constants() if switching else {}

@@ -45,6 +45,7 @@ LOST = 1  # a number is not finite or not below LARGEST
 HALTED = 2  # an entry of `halt` is negative
 NOT_CONVERGED = 4  # a repetition was not done in time
 NEAR = 1000  # numbers: larger arrays are not on the stack
+CHANGED = "%changed"  # where the state is kept that calls change themselves
 LONG = 64  # numbers: longer arrays are read from rows and written to them in loops
 
 _HEAD = (
@@ -58,7 +59,7 @@ _HEAD = (
 def distant(schedule: Schedule, real: str, width: int) -> tuple[dict[str, int], int]:
     """Where arrays begin that are too large for the stack, in bytes, by name; and how many bytes they take."""
     number, at, places = Real(real, width).size * width, 0, dict[str, int]()
-    for name, size in schedule.sizes.items():
+    for name, size in (*schedule.sizes.items(), (CHANGED, schedule.width(schedule.changed))):
         if size > NEAR:
             places[name] = at
             at += -(-size * number // 64) * 64
@@ -236,7 +237,9 @@ class _Loop:
         copied = sorted({n for c in self.schedule.calls() for n in self._copied(c)})
         for k, name in enumerate(copied):
             self._line(f"%copy{k} = alloca [{self.schedule.sizes[name]} x {self.t.value}], align 64")
-        if self.schedule.changed:
+        if CHANGED in far:
+            self._line(f"%changed = getelementptr i8, ptr %memory, i64 {far[CHANGED]}")
+        elif self.schedule.changed:
             size = self.schedule.width(self.schedule.changed)
             self._line(f"%changed = alloca [{size} x {self.t.value}], align 64")
         self.copies = {name: f"%copy{k}" for k, name in enumerate(copied)}
@@ -532,24 +535,47 @@ class _Loop:
 
     def _keep(self) -> None:
         """Keep the state that calls change themselves, if a run of the group has ended in an earlier step."""
+
+        def store(place: Place, j: int, kept: str) -> None:
+            self._line(f"store {self.t.value} {self._get(place, j)}, ptr {kept}, align {self.t.size}")
+
         self._line(f"%ended.some = xor i1 {self._every('%alive')}, true")
         self._line("br i1 %ended.some, label %keep, label %kept")
         self._begin("keep")
-        for k, (n, j) in enumerate(self._columns(self.schedule.changed)):
-            self._line(f"store {self.t.value} {self._get(n, j)}, ptr {self._kept(k)}, align {self.t.size}")
+        self._each_changed(store)
         self._line("br label %kept")
         self._begin("kept")
 
     def _restore(self) -> None:
         """It stays as it was in runs that ended in an earlier step."""
         t = self.t
+
+        def select(place: Place, j: int, kept: str) -> None:
+            before, now = self._new(f"load {t.value}, ptr {kept}, align {t.size}"), self._get(place, j)
+            self._put(place, j, self._new(f"select {t.truth} %alive, {t.value} {now}, {t.value} {before}"))
+
         self._line("br i1 %ended.some, label %restore, label %restored")
         self._begin("restore")
-        for k, (n, j) in enumerate(self._columns(self.schedule.changed)):
-            before = self._new(f"load {t.value}, ptr {self._kept(k)}, align {t.size}")
-            self._put(n, j, self._new(f"select {t.truth} %alive, {t.value} {self._get(n, j)}, {t.value} {before}"))
+        self._each_changed(select)
         self._line("br label %restored")
         self._begin("restored")
 
-    def _kept(self, k: int) -> str:
+    def _each_changed(self, do: Callable[[Place, int, str], None]) -> None:
+        """do(array or block, place in it, where its number is kept) for every number that calls change themselves."""
+        at = 0
+        for name in self.schedule.changed:
+            size = self.schedule.sizes[name]
+            if size <= LONG:
+                for j in range(size):
+                    do(name, j, self._kept(str(at + j)))
+            else:
+
+                def one(name: str = name, at: int = at) -> None:
+                    counter = self.counters["column"]
+                    do(Block(name, 1, (("column", 1),)), 0, self._kept(self._new(f"add i64 {counter}, {at}")))
+
+                self._loop("column", "0", str(size), one)
+            at += size
+
+    def _kept(self, k: str) -> str:
         return self._new(f"getelementptr {self.t.value}, ptr %changed, i64 {k}")

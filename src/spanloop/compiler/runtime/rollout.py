@@ -133,9 +133,12 @@ class Rollout:
         why, counts = np.zeros(1, np.uint8), np.zeros(1, np.int64)
         none, once = np.zeros((1, 1, 0), self.dtype), Steps(0.0, 1.0, 0, 1)
         parts = _Parts(self, state, constants, none, why, counts, once, None, None, None)
-        function, _, facts, _ = self._single
+        _, _, facts, code = self._single
         memory = arrays.aligned(facts["memory"])
-        arguments = (*parts.arguments(0, 1), arrays.address(memory), 0, 1)
+        given = (*parts.arguments(0, 1), arrays.address(memory), 0, 1)
+        kinds: list[Any] = list(_KINDS)
+        arguments = tuple(kind(x) for kind, x in zip(kinds, given, strict=True))
+        function = ctypes.CFUNCTYPE(None)(code.address("rollout"))  # converts no arguments: half the time
         kept = parts, memory  # the function's arrays
 
         def step() -> bool:

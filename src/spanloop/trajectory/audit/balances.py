@@ -16,7 +16,7 @@ from spanloop.model.parts import WORLD
 from spanloop.topology import mechanism
 from spanloop.trajectory.audit.contact_findings import acts
 from spanloop.trajectory.audit.quadrature import Integral, integral
-from spanloop.trajectory.contacts.contact_work import impulses
+from spanloop.trajectory.contacts.contact_work import displacement_changes, impulses
 from spanloop.trajectory.quantities import loaded, pose, twist
 from spanloop.trajectory.topologies import carries_mass, is_uniform, joined, topologies, without_mass
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 _ROUNDED = 1e-6  # of the impulses that contacts exchange, as momentum at stake
+_SMOOTH = ("joints", "drives", "forces", "dampers")  # works but those of contacts
 _NAMED = 4  # works of contacts with a name of their own
 
 
@@ -46,6 +47,8 @@ def balance(run: Trajectory) -> Balance:
     course, doubt = np.zeros((2, *energy.shape))
     for one in works.values():
         course, doubt = course + one.course, doubt + one.doubt
+    if acts(run):
+        doubt = doubt + _uncertain(run, works)
     kinetic, potential = run.energy[..., 0], run.energy[..., 1]
     scale = highest(kinetic) + highest(potential) + highest(-potential)
     total = {name: np.nansum(one.parts, axis=-1) for name, one in works.items()}
@@ -66,6 +69,20 @@ def work(run: Trajectory) -> dict[str, Integral]:
     if damping.any():
         out["dampers"] = integral(run, lambda r: -np.sum(damping * r.v**2, axis=-1))
     return out | (_work_of_contacts(run) if acts(run) else {})
+
+
+def _uncertain(run: Trajectory, works: Mapping[str, Integral]) -> np.ndarray:
+    """What steps with contacts leave uncertain in the energy (..., n) [J], up to each sample: they are of first order.
+
+    Half of the change of work from one interval to the next, and what the displacement of joints changes.
+    """
+    changes = displacement_changes(run)[..., 0]
+    for name, one in works.items():
+        parts = np.nan_to_num(one.parts) if name in _SMOOTH else np.zeros(changes.shape)
+        changes[..., 1:] += 0.5 * np.abs(np.diff(parts, axis=-1))
+        changes[..., :-1] += 0.5 * np.abs(np.diff(parts, axis=-1))
+    changes = np.where(run.contacts.work.pushed, changes, 0.0)
+    return np.concatenate([np.zeros((*run.batch, 1)), np.cumsum(changes, axis=-1)], axis=-1)
 
 
 def _work_of_contacts(run: Trajectory) -> dict[str, Integral]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from spanloop.errors import InputError, nearest, printable
 
-_SAMPLES = "The samples are too far apart to tell: the integral over them is uncertain"
+SAMPLES = "The samples are too far apart to tell: the integral over them is uncertain"
 WELL, NOT_WELL, NOT_JUDGED = "well", "not well", "not judged"
 
 
@@ -74,7 +74,7 @@ def _line(f: Finding) -> str:
 
 
 def doubted(
-    name: str, value: float, bound: float, doubt: float, unit: str, sentence: str, why: str = _SAMPLES
+    name: str, value: float, bound: float, doubt: float, unit: str, sentence: str, why: str = SAMPLES
 ) -> Finding:
     """A finding whose value is uncertain by a doubt. why: it is, where it is not judged."""
     verdict = verdict_on(value, bound, doubt)

@@ -14,6 +14,7 @@ from spanloop.trajectory.contacts import contact_states
 from spanloop.trajectory.contacts.contact_samples import ContactSamples, Points, contact_samples, is_alike
 from spanloop.trajectory.contacts.contact_states import OPEN, SLIPS, SLOW, STICKS
 from spanloop.trajectory.contacts.contact_work import ContactWork, contact_work
+from spanloop.trajectory.events import EventTable
 from spanloop.types import Array
 
 if TYPE_CHECKING:
@@ -216,6 +217,12 @@ class ContactResult:
             return np.all(piece.contacts._unique[0][..., self._numbers(piece)], axis=-1)
 
         return self._joined(of_points, (), True)
+
+    @property
+    def events(self) -> EventTable:
+        """The impacts of its points, where they are located (contacts="events"), with impulse and energy; print it."""
+        table, names = self.run.events, [name for piece in self._pieces for name in self._point_names(piece)]
+        return table.kept(np.isin(table.name, names) & (table.kind == "impact"), np.zeros(len(table), bool))
 
     # ---- samples of its points
 

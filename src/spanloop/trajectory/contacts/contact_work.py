@@ -27,11 +27,12 @@ from spanloop.model import Model
 from spanloop.model.contacts import Contact
 from spanloop.model.parts import WORLD
 from spanloop.trajectory.contacts.contact_samples import geometry, in_axes, in_point, robots
-from spanloop.trajectory.quantities import over_samples, pose
+from spanloop.trajectory.quantities import accelerations_under, over_samples, pose
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
 
+_SHORT = 1e-4  # of a step: what contacts do in a shorter part of it, whose force is not known, does not matter
 _WHOLE = 1.0 + 1e-6  # of a step: an interval that is no longer is one
 
 
@@ -41,6 +42,7 @@ class ContactWork:
 
     work (..., n − 1, points) [J], doubt (..., n − 1, points) [J]; hits (..., n − 1, points): points that give an
     impulse in an interval in which one closes; known (..., n − 1): an interval is a step, or none can close in it.
+    pushed (..., n − 1): whether a contact pushes in an interval.
     gain, gain_doubt (..., n − 1): energy that an impact adds, all points together, and how wrong it may be; 0 without.
     """
 
@@ -48,6 +50,7 @@ class ContactWork:
     doubt: np.ndarray
     hits: np.ndarray
     known: np.ndarray
+    pushed: np.ndarray
     gain: np.ndarray
     gain_doubt: np.ndarray
 
@@ -65,7 +68,7 @@ def contact_work(run: Trajectory) -> ContactWork:
         work[rows], doubt[rows] = np.where(hits, each, work[rows]), np.where(hits, miss, doubt[rows])
         gain[rows], gain_doubt[rows] = each.sum(axis=-1), change
     doubt[~steps.known] = np.inf
-    return ContactWork(work + driven, doubt, steps.hits, steps.known, gain, gain_doubt)
+    return ContactWork(work + driven, doubt, steps.hits, steps.known, steps.pushed, gain, gain_doubt)
 
 
 class _Steps:
@@ -75,9 +78,13 @@ class _Steps:
         self.run, self.found = run, run.contacts.samples
         self.h = np.diff(run.times)[:, None]
         self.before, self.after = self.found.rates[..., :-1, :, :], self.found.rates[..., 1:, :, :]
-        self.force = self.found.local[..., 1:, :, :]
+        force = self.found.local[..., 1:, :, :]
+        lost = np.isnan(force).any(axis=(-2, -1)) & self.found.known[..., 1:]
+        self.force = np.where(lost[..., None, None], 0.0, force)
+        self.pushed = np.any(np.nan_to_num(self.force[..., 0]) > 0.0, axis=-1)
         self.hits = self._hits()
-        self.known = (self.h[:, 0] <= _WHOLE * run.step) | self._stays_clear()
+        self.known = (self.h[:, 0] <= _WHOLE * run.step) & ~(lost & (self.h[:, 0] > _SHORT * run.step))
+        self.known |= self._stays_clear()
 
     def _hits(self) -> np.ndarray:
         p = self.found.points
@@ -129,10 +136,9 @@ class _Steps:
         """Velocities after each interval of points where they were before it: those that push."""
         run, points = self.run, self.found.points
         out = self.after.copy()
-        pushed = np.any(np.nan_to_num(self.force[..., 0]) > 0.0, axis=-1)
-        if pushed.any():
-            there = geometry(run.robot, points, run.q[..., :-1, :][pushed], run.v[..., 1:, :][pushed])
-            out[pushed] = in_axes(points, there.axes, there.slip, there.spin)
+        if self.pushed.any():
+            there = geometry(run.robot, points, run.q[..., :-1, :][self.pushed], run.v[..., 1:, :][self.pushed])
+            out[self.pushed] = in_axes(points, there.axes, there.slip, there.spin)
         return out
 
     def at_once(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -190,33 +196,53 @@ def impulses(run: Trajectory) -> Impulses:
     h = np.diff(run.times)[:, None]
     force, torque = (np.sum(outside * x, axis=-2) for x in (found.force, found.torque))
     lever = found.point - run.center_of_mass[..., None, :]
-    after = np.sum(outside * np.cross(lever, found.force), axis=-2)[..., 1:, :]
+    moment = np.sum(outside * np.cross(lever, found.force), axis=-2)
+    after, change = moment[..., 1:, :], np.diff(np.nan_to_num(moment), axis=-2)
     before = np.sum(outside * np.cross(lever[..., :-1, :, :], found.force[..., 1:, :, :]), axis=-2)
     total = h * np.concatenate([after + torque[..., 1:, :], force[..., 1:, :]], axis=-1)
-    doubt = np.concatenate([h * np.abs(after - before), np.zeros_like(after)], axis=-1) + _displaced(run)
-    known = run.contacts.work.known
+    known, hits = run.contacts.work.known, np.any(run.contacts.work.hits, axis=-1)
+    hits[..., 1:] |= hits[..., :-1]  # an impulse is no change of a force
+    change = np.where(hits[..., None], 0.0, 0.5 * np.abs(change))
+    doubt = np.concatenate([h * (np.abs(after - before) + change), np.zeros_like(after)], axis=-1)
+    doubt += displacement_changes(run)[..., 1:]
     sizes = np.linalg.norm(found.force[..., 1:, :, :], axis=-1)
     levers = sizes * np.linalg.norm(lever[..., 1:, :, :], axis=-1)
     exchanged = np.stack([np.nansum(h * x, axis=(-2, -1)) for x in (levers, sizes)], axis=-1)
     return Impulses(total, np.where(known[..., None], doubt, np.inf), exchanged)
 
 
-def _displaced(run: Trajectory) -> np.ndarray:
-    """How the momentum after each step (..., n − 1, 6) changes where contacts displace its end: by what a change of
-    velocities at the beginning of the step does."""
-    q, v, change = run.q[..., 1:, :], run.v[..., 1:, :], np.diff(run.v, axis=-2)
-    out = np.zeros((*q.shape[:-1], 6))
-    pushed = np.any(np.nan_to_num(run.contacts.samples.normal_force[..., 1:, :]) > 0.0, axis=-1)
-    if pushed.any():
-        way = (np.diff(run.times)[:, None] * change)[pushed]
-
-        def momentum(q: np.ndarray, v: np.ndarray, way: np.ndarray) -> np.ndarray:
-            there: np.ndarray = run.robot.momentum(run.robot.integrate(q, way), v)
-            return there
-
-        there = over_samples("momentum", momentum, q[pushed], v[pushed], -way)
-        out[pushed] = np.abs(there - run.momentum[..., 1:, :][pushed])
+def displacement_changes(run: Trajectory) -> np.ndarray:
+    """Kinetic energy and momentum (..., n − 1, 7) that a step changes as it moves joints by half of what it adds to
+    their rates, and by half of what contacts add: that much is uncertain where they push."""
+    out = np.zeros((*run.batch, len(run) - 1, 7))
+    pushed = run.contacts.work.pushed
+    if not pushed.any() or any(x.driven for x in run.model.loops):
+        return out
+    h, after = np.diff(run.times)[:, None], np.zeros((*run.batch, len(run)), bool)
+    after[..., 1:] = pushed
+    added = np.zeros(run.v.shape)
+    for robot, where in robots(run, after):
+        forces = {name: six[where] for name, six in (run.forces or {}).items()}
+        free = accelerations_under(robot, run.q[where], run.v[where], run.tau[where], forces)
+        added[where] = np.nan_to_num(run.a[where] - free)
+    for ways in (np.diff(run.v, axis=-2), h * added[..., 1:, :]):
+        out[pushed] += _changes(run, run.q[after], run.v[after], (-0.5 * h * ways)[pushed])
     return out
+
+
+def _changes(run: Trajectory, q: np.ndarray, v: np.ndarray, moved: np.ndarray) -> np.ndarray:
+    """Sizes (k, 7) of what moving from q changes in kinetic energy and momentum; rates v of free bodies stay the
+    same in the world."""
+    there = over_samples("work of contacts", run.robot.integrate, q, moved)
+    turned = v.copy()
+    for j in run.model.joints:
+        at, dof = run.model.q_slice(j.name), run.model.v_slice(j.name)
+        turned[:, dof] = np.column_stack(j.kind.turned(tuple(q[:, at].T), tuple(v[:, dof].T), tuple(there[:, at].T)))
+    energy, momentum = (
+        over_samples("work of contacts", f, q, v) - over_samples("work of contacts", f, there, turned)
+        for f in (run.robot.energy, run.robot.momentum)
+    )
+    return np.abs(np.concatenate([energy[:, :1], momentum], axis=-1))
 
 
 def _acts_outside(model: Model, contact: Contact) -> float:
