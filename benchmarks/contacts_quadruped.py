@@ -7,7 +7,7 @@ programs get the same bodies, joints and springs. Steps of 1 ms. Time: processor
 thread, medians (quartiles) of this run, variants interleaved; standing, after it settled, and in the air. spanloop runs
 RUNS of them in vector lanes, from poses that differ by 0.01 rad; one run alone is timed, too. MuJoCo has no lanes: its
 mj_step runs one after the other. Accuracy: on a slope of 10°, where friction of 0.18 would hold it: the fastest foot
-over the second second, and the deepest one in millimetres.
+over a second, after ten to settle, and the deepest one in millimetres.
 """
 
 from __future__ import annotations
@@ -91,7 +91,9 @@ def times(model: sl.Model, q: np.ndarray) -> dict[str, dict[str, str]]:
             )
             peer.set(q + [0, 0, 0, 0, 0, 0, height, *[0] * 12], np.zeros(model.nv))
             mujoco.mj_step(peer.model, peer.data, round(SETTLED / H))
-            variants[f"{name}|{where}"] = calls("step(m, d, n)", step=mujoco.mj_step, m=peer.model, d=peer.data, n=100)
+            variants[f"{name}|{where}"] = calls(
+                "step(m, d, steps)", step=mujoco.mj_step, m=peer.model, d=peer.data, steps=100
+            )
             work[f"{name}|{where}"] = 100
     found = compare(variants, work, samples=9, sample_s=0.02)
     out: dict[str, dict[str, str]] = {}
@@ -106,14 +108,14 @@ def slope(model: sl.Model) -> sl.Model:
 
 
 def accuracy(places: np.ndarray) -> str:
-    """Of feet (times over the second second, 4, 3) [m]: speed of the fastest, depth of the deepest."""
+    """Of feet (times over a second, 4, 3) [m]: speed of the fastest, depth of the deepest."""
     creep = np.linalg.norm(places[-1, :, :2] - places[0, :, :2], axis=-1).max()
     return f"{creep:.1e} | {1e3 * max(RADIUS - places[..., 2].min(), 0.0):.1e}"
 
 
 def ours(model: sl.Model, q: np.ndarray, integrator: str) -> str:
-    run = sl.simulate(with_feet(slope(model)), q, duration=3.0, step=H, sample=0.01, integrator=integrator)
-    last = run.q[run.times > 2.0 - 1e-9]
+    run = sl.simulate(with_feet(slope(model)), q, duration=11.0, step=H, sample=0.01, integrator=integrator)
+    last = run.q[run.times > 10.0 - 1e-9]
     robot = sl.Dynamics(model)
     return accuracy(np.stack([robot.pose(last, f"{leg}_foot")[:, :3, 3] for leg in LEGS], axis=1))
 
@@ -122,7 +124,7 @@ def theirs(model: sl.Model, q: np.ndarray, settings: dict) -> str:
     tilted = slope(model)
     peer = Run(tilted, on_ground(tilted, dict.fromkeys((f"{x}_foot" for x in LEGS), RADIUS), FRICTION, H, **settings))
     peer.set(q, np.zeros(model.nv))
-    mujoco.mj_step(peer.model, peer.data, 2000)
+    mujoco.mj_step(peer.model, peer.data, 10000)
     seen = []
     for _ in range(101):
         mujoco.mj_forward(peer.model, peer.data)
