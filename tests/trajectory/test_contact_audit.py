@@ -232,3 +232,25 @@ def test_of_many_runs_the_first_are_judged_and_the_residuals_of_all(monkeypatch)
     audit = changed(runs, contact_checks=checks).audit()
     assert audit.faults == ("complementarity",)
     assert "Judged in the first 2 of 6 runs." in audit["energy"].sentence
+
+
+@pytest.mark.slow
+def test_a_foot_that_pushes_off_while_its_leg_turns_is_closed_and_hits_nothing():
+    b = sl.Builder("leg").body("hip", mass=2.0, inertia=(0.01,) * 3)
+    b.body("thigh", mass=0.3, center=(0, 0, -0.15), inertia=(0.002, 0.002, 1e-4))
+    b.body("shank", mass=0.2, center=(0, 0, -0.15), inertia=(0.0015, 0.0015, 1e-4))
+    b.prismatic("rail", "world", "hip", "z").revolute("h", "hip", "thigh", "y")
+    b.revolute("k", "thigh", "shank", "y", (0, 0, -0.3)).frame("toe", "shank", (0, 0, -0.3))
+    model = b.build().with_contact("toe", ("toe", sl.contacts.Sphere(0.02)), "ground", friction=0.8)
+
+    def push_off(t, q, v):
+        push = sl.where(t - 0.2 > 0, sl.where(0.28 - t > 0, 1.0, 0.0), 0.0)
+        return {"h": 80 * (0.6 - q["h"]) - 4 * v["h"], "k": 200 * (0.9 * push - 1.2 - q["k"]) - 4 * v["k"]}
+
+    q = [0.6 * np.cos(0.6) + 0.02, 0.6, -1.2]
+    run = sl.simulate(model, q, duration=0.3, controller=push_off, contacts="events")
+    toe = run.contacts["toe"]
+    assert toe.normal_force.max() > 500.0
+    assert not (toe.state[toe.normal_force > 0.0] == "open").any()
+    assert not run.contacts.work.hits.any()  # the one impact is an event
+    assert "impacts of" not in run.audit()["energy"].sentence

@@ -82,7 +82,7 @@ class ContactProblem:
 
         def calls(stage: Stage) -> list[Item]:
             d = DelassusCalls(stage, self.mechanics)
-            return [d.touch("q"), *d.factor("q", self._still(stage), PREFIX + "dv"), *d.matrix()]
+            return [d.touch("q"), *d.factor("q", self._still(stage), self._still(stage), PREFIX + "dv"), *d.matrix()]
 
         return self._function("delassus", inputs, {PREFIX + "W": (n * self.mechanics.block) ** 2}, calls)
 
@@ -100,7 +100,7 @@ class ContactProblem:
             rigid = stage.call("rigid", (), named("soft", "f"), lambda: ([0.0] * n, [0.0] * size))
             keys = ("W", "b", "on", "coefficients", "toward", "soft", "residual", "f")
             names = dict(zip(keys, named(*keys), strict=True))
-            problem = [d.touch("q"), *d.factor("q", "v", closed), self._accelerate(stage, d), *d.matrix(), rigid]
+            problem = [d.touch("q"), *d.factor("q", "v", "v", closed), self._accelerate(stage, d), *d.matrix(), rigid]
             solved = solver_calls(stage, n, self.mechanics.block, names)
             return [*problem, *solved, *d.gather(PREFIX + "f"), d.to_joints(PREFIX + "dv")]
 

@@ -5,11 +5,11 @@
 
 v, q: after the free motion, loops closed in v; v⁻, q⁻: before the step. Points whose gap at q is not larger than CLOSED
 are on. A point that was apart closes inside the step: where the parabola through its gaps before and after, with its
-velocity after, is zero. u⁻ is its velocity there; it leaves with −e u⁻ and with what free motion adds in the rest of
-the step, so that a ball in free fall bounces exactly. w is the share of the step for which an impulse displaces: of a
-point that bounces, what is left of the step; of one that comes to rest, gap / (h u_n), which lands it; of one that was
-closed, ½, as of a force that is constant during the step, so that resting and sliding are exact, or the share of what
-strikes elsewhere and makes it react.
+velocity after, is zero. u⁻ is its velocity there; it leaves with −e u⁻ and with what forces add in the rest of the
+step, so that a ball in free fall bounces exactly, and no energy comes from points that turn. w is the share of the step
+for which an impulse displaces: of a point that bounces, what is left of the step; of one that comes to rest, gap /
+(h u_n), which lands it; of one that was closed, ½, as of a force that is constant during the step, so that resting and
+sliding are exact, or the share of what strikes elsewhere and makes it react.
 Gaps that are negative after that are taken back by the least impulses along the normals, which change no velocity.
 
 A contact with a stiffness k and a damping c has r = 1/(h² k + h c) added to W_nn and r h k gap⁻ to u_n: a spring and a
@@ -111,7 +111,7 @@ class ContactStep:
         one = ("touching", "residual", "deep", "left.push", "sum", "strike")
         sizes = {"b": size, "share": size, "change": size, "toward": 2 * self.n, "coefficients": 3 * self.n}
         numbers = ("soft", "approach", "free", "here", "push", "yielding")
-        sizes |= dict.fromkeys(numbers, self.n) | {"v": mechanics.model.nv}
+        sizes |= dict.fromkeys(numbers, self.n) | dict.fromkeys(("v", "before"), mechanics.model.nv)
         for name, count in (sizes | dict.fromkeys(one, 1)).items():
             stage.array(PREFIX + name, count)
 
@@ -130,14 +130,15 @@ class ContactStep:
             lambda q, v, free, x: (q, v, free, none, x, none, still),
         )  # fmt: skip
         contact = [
-            *d.factor(q, v, PREFIX + "v"),
+            call("turn_back", ("q", before, q), (PREFIX + "before",), lambda q, v, to: (self.turned(q, v, to),)),
+            *d.factor(q, v, PREFIX + "before", PREFIX + "v"),
             call("calm", (), (PREFIX + "strike",), lambda: ([-1.0],)),
             For("i", 0, self.n, (self._approach(),)),
             *d.matrix(),
             For("i", 0, self.n, (For("j", 0, self.n, (self._without_expected(),)),)),
             self._warm(f),
             *self._solve(f),
-            For("i", 0, self.n, (self._compare(f, force, free),)),
+            For("i", 0, self.n, (self._compare(f, force),)),
             *d.gather(PREFIX + "change"),
             d.to_joints(PREFIX + "dv"),
             For("i", 0, self.n, (self._jam(f),)),
@@ -153,13 +154,14 @@ class ContactStep:
                 PREFIX + "deep",
             ),
             self._count(gap, left),
+            *self._watched(gap, f, free),
             *d.gather(force),
             d.to_torques(q, torques),
             self._fix(q, torques),
         ]
         fresh = call("no_jam", (), (WHY, self.stage.array(PREFIX + "number", 1)), lambda: ([0.0, 0.0], [0.0]))
         solved = [d.touch(q, free), self._close(CLOSED), stay, fresh, When(tuple(contact), PREFIX + "touching")]
-        return [*solved, *tunnel_calls(d, "q", before, after)]
+        return [*solved, *tunnel_calls(d, "q", before, after, self.bodies)]
 
     def impact(self, q: str, v: str, event: str) -> list[Item]:
         """An impact at q where `event` is positive: v changes in place, p and lost are filled."""
@@ -167,7 +169,7 @@ class ContactStep:
         lost = self.stage.array(PREFIX + "lost", self.n)
         none = self.stage.call("no_impact", (), (p, lost), lambda: ([0.0] * (self.n * self.block), [0.0] * self.n))
         contact = [
-            *d.factor(q, v, PREFIX + "v"),
+            *d.factor(q, v, v, PREFIX + "v"),
             For("i", 0, self.n, (self._strike(),)),
             *d.matrix(),
             *self._solve(p),
@@ -177,16 +179,29 @@ class ContactStep:
             For("i", 0, self.n, (self._lose(p, lost),)),
             self._rebound(v),
         ]
-        seen = [none, d.touch(q, PREFIX + "here"), self._gaps_at(event), self._close(NEAR, event)]
+        seen = [none, d.touch(q, PREFIX + "here"), *self._gaps_at(event), self._close(NEAR, event)]
         return [*seen, When(tuple(contact), PREFIX + "touching")]
 
-    def _gaps_at(self, event: str) -> Item:
-        """Gaps where an event is; those of other runs stay as they are, to the bit."""
+    def _gaps_at(self, event: str) -> list[Item]:
+        """Gaps where an event is; those of other runs stay as they are, to the bit.
+
+        Where a body that pushes has gone, no forces are expected any more.
+        """
 
         def page(here, gap, event):
             return ([where(event[0] > 0.5, a, b) for a, b in zip(here, gap, strict=True)],)
 
-        return self.stage.call("gaps_at", (*named("here", "gap"), event), named("gap"), page)
+        def forget(force, tau, present):
+            gone: Any = 0.0
+            for i, bodies in enumerate(self.bodies):
+                for body in bodies:
+                    gone = where((force[self.block * i] > 0.0) & ~(present[body] > 0.5), 1.0, gone)
+            return tuple([where(gone > 0.5, 0.0, x) for x in array] for array in (force, tau))
+
+        calls: list[Item] = [self.stage.call("gaps_at", (*named("here", "gap"), event), named("gap"), page)]
+        if any(self.bodies):
+            calls.append(self.stage.call("forget", (*named("force", "tau"), "present"), named("force", "tau"), forget))
+        return calls
 
     # ---- the problem
 
@@ -256,13 +271,15 @@ class ContactStep:
         """b of a point: its velocity without impulses, with restitution or the force of a spring."""
         d = self.delassus
 
-        def page(rows, moving, k, start, gap, on, last, strike, h, *V):
+        def page(rows, moving, k, start, gap, on, last, strike, h, *velocities):
+            V, before = velocities[: len(d.ways)], velocities[len(d.ways) :]
             u = [a - b for a, b in zip(d.along(rows, *V), moving, strict=True)]
+            forced = u[0] - d.along(rows, *before)[0] + moving[0]  # by forces alone: a point that turns gains more
             e, resting, stiffness, damping = k[3:]
             closes = (start[0] > CLOSED) & ~(last[0] > 0.0)
             gained = 2.0 * (u[0] - (gap[0] - start[0]) / h[0])  # during the step, evenly
             left = where(closes, _share_left(u[0], gained, gap[0] / h[0]), 1.0)
-            hit = u[0] - left * gained
+            hit = u[0] - where(closes, left * forced, gained)
             leaves = e * hit + where(closes, hit - u[0], 0.0)  # where() subtracted: not fused in lanes, but alone
             bounce = where((hit < -resting) & (leaves < 0.0), leaves, 0.0)
             is_soft = stiffness > 0.0
@@ -277,7 +294,7 @@ class ContactStep:
         gaps = [Block(PREFIX + name, 1, (("i", 1),)) for name in ("gap", "free")]
         of_points, strike = [d.of_point(n) for n in ("rows", "moving", "k")], PREFIX + "strike"
         reads: list[Place] = [*of_points, *gaps, d.of_point("on"), self._pushed(), strike, "h"]
-        reads += [d.of_link("V", w) for w in range(len(d.ways))]
+        reads += [d.of_link(name, w) for name in ("V", "V.before") for w in range(len(d.ways))]
         names = ("b", "approach", "soft", "toward", "coefficients", "yielding")
         writes: list[Place] = [*(d.of_point(n) for n in names), strike]
         return self.stage.call("approach", reads, writes, page)
@@ -320,24 +337,33 @@ class ContactStep:
 
     # ---- what it changes
 
-    def _compare(self, f: str, force: str, free: str) -> Item:
+    def _compare(self, f: str, force: str) -> Item:
         """The impulse beyond the expected one; the force to expect next of a point that was closed before the step.
 
-        A point that pushes counts as closed, wherever the expected force has lifted it: impacts are not located there.
         After a step in which something strikes, the force expected before it is expected again: impulses do not last.
         """
 
-        def page(f, start, last, expected, gap, strike, h):
-            pushes = f[0] > 0.0
-            stays = pushes & ((start[0] <= CLOSED) | (last[0] > 0.0))
+        def page(f, start, last, expected, strike, h):
+            stays = (f[0] > 0.0) & ((start[0] <= CLOSED) | (last[0] > 0.0))
             change = [x - h[0] * y for x, y in zip(f, expected, strict=True)]
             lasts = [where(strike[0] < 0.0, x / h[0], y) for x, y in zip(f, expected, strict=True)]
-            return change, [where(stays, x, 0.0) for x in lasts], [where(pushes & (gap[0] > 0.0), 0.0, gap[0])]
+            return change, [where(stays, x, 0.0) for x in lasts]
 
-        d, places = self.delassus, ((PREFIX + "gap", 1), (free, 1), (f, self.block), (force, self.block))
-        start, here, own, then = (Block(name, size, (("i", size),)) for name, size in places)
-        reads = (own, start, self._pushed(), d.of_point("force"), here, PREFIX + "strike", "h")
-        return self.stage.call("compare", reads, (d.of_point("change"), then, here), page)
+        d, places = self.delassus, ((PREFIX + "gap", 1), (f, self.block), (force, self.block))
+        start, own, then = (Block(name, size, (("i", size),)) for name, size in places)
+        reads = (own, start, self._pushed(), d.of_point("force"), PREFIX + "strike", "h")
+        return self.stage.call("compare", reads, (d.of_point("change"), then), page)
+
+    def _watched(self, gap: str, f: str, free: str) -> list[Item]:
+        """Where impacts are located: gaps after the step, in `free`. A point that pushes is closed, if it hovers."""
+
+        def page(gap, f, free, touching):
+            pushes = [f[self.block * i] > 0.0 for i in range(self.n)]
+            seen = [where(p & (g > 0.0), 0.0, g) for p, g in zip(pushes, gap, strict=True)]
+            return ([where(touching[0] > 0.0, a, b) for a, b in zip(seen, free, strict=True)],)
+
+        reads = (gap, f, free, PREFIX + "touching")
+        return [] if self.armed is None else [self.stage.call("watched", reads, (free,), page)]
 
     def _jam(self, f: str) -> Item:
         """The number of a point that jams, plus 1, in `why`."""

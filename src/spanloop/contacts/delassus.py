@@ -48,7 +48,7 @@ class DelassusCalls:
         size, rows = self.n * self.block, self.n * len(self.ways) * self.block * 6
         sizes = {"gap": self.n, "on": self.n, "rows": rows, "moving": size, "W": size * size, "dv": self.nv}
         sizes |= {"impulse": mechanics.width, "factors": len(self._respond[0].outputs) - self._early}
-        sizes |= dict.fromkeys(("V", *(f"V{c}" for c in range(self.block))), mechanics.width)
+        sizes |= dict.fromkeys(("V", "V.before", *(f"V{c}" for c in range(self.block))), mechanics.width)
         for name, count in sizes.items():
             stage.array(PREFIX + name, count)
 
@@ -93,12 +93,12 @@ class DelassusCalls:
 
         return self.stage.call("gaps", (q, *self.mechanics.given), (gap,), page)
 
-    def factor(self, q: str, v: str, closed: str) -> list[Item]:
-        """Factors of the response at q; v with closed loops, and velocities of the links with it."""
+    def factor(self, q: str, v: str, before: str, closed: str) -> list[Item]:
+        """Factors of the response at q; v with closed loops, and velocities of the links with it and with `before`."""
         arrays = named("impulse", *(f"V{c}" for c in range(self.block)))
         clear = self.stage.call("rest", (), arrays, lambda: ([0.0] * self.mechanics.width,) * len(arrays))
-        reads = (q, v, *self.mechanics.given)
-        return [clear, Call(self._respond[0], reads, (closed, *named("V", "factors")))]
+        reads = (q, v, before, *self.mechanics.given)
+        return [clear, Call(self._respond[0], reads, (closed, *named("V", "V.before", "factors")))]
 
     def matrix(self) -> list[Item]:
         """W, from the columns of the points that are on."""
@@ -186,20 +186,21 @@ class DelassusCalls:
 
     @property
     def _early(self) -> int:
-        return self.nv + self.mechanics.width
+        return self.nv + 2 * self.mechanics.width
 
     @cached_property
     def _respond(self) -> tuple[Plan, Plan, Plan]:
         """Factors and velocities; response of the links; response of the joints."""
         mechanics, sizes = self.mechanics, self.stage.sizes
         given = tuple((n, sizes[n]) for n in mechanics.given)
-        inputs = (("q", self.nq), ("v", self.nv), *given, ("impulse", self.links))
+        inputs = (("q", self.nq), ("v", self.nv), ("before", self.nv), *given, ("impulse", self.links))
 
         def compute(x):
             closed = mechanics.closed_velocity(x)
             V = mechanics.link_velocities({**x, "v": closed})
+            before = mechanics.link_velocities({**x, "v": x["before"]})
             dv, dV, pairs = mechanics.response(x)
-            return [*closed, *V, *dv, *dV], (), [a < b for a, b in pairs]
+            return [*closed, *V, *before, *dv, *dV], (), [a < b for a, b in pairs]
 
         whole = unrolled(f"{self.stage.prefix}respond", inputs, (0,), compute)
         first, second = split(whole, ("impulse",), early=self._early)

@@ -22,24 +22,34 @@ def overlap_refusal(
 
     normals (..., n, 3): from b to a, for the advice. Compliant contacts may overlap: they rest so.
     """
-    contacts = _of_points(model)
-    depths = -np.asarray(gaps, float)
-    depths = np.where([c.stiffness is None for c in contacts], depths, -np.inf)
-    if not depths.size or not np.nanmax(depths) > bound:
+    found = deepest_overlap(model, gaps, bound)
+    if found is None:
         return None
-    place = np.unravel_index(np.nanargmax(depths), depths.shape)
-    contact, depth = contacts[place[-1]], float(depths[place])
-    point = _names(model)[place[-1]]
-    at = f", deepest at {point!r}" if point != contact.name else ""
-    fact = (
-        f"contact {contact.name!r}{_run(place)}: {pair(contact)} overlap by {1e3 * depth:.4g} mm{at}; at most "
-        f"{1e3 * bound:.4g} mm at the start"
-    )
+    place, depth, words = found
+    contact = _of_points(model)[place[-1]]
+    fact = f"{words}; at most {1e3 * bound:.4g} mm at the start"
     advice = f"Move {contact.a.at!r} away from {contact.b.at!r}"
     if normals is not None:
         move = ", ".join(f"{x:.4g}" for x in depth * np.asarray(normals, float)[place] + 0.0)
         advice += f" by ({move}) m in world axes"
     return Refusal(Reason.OVERLAP, f"{fact}. {advice}, or allow it: contacts=sl.contacts.Settings(overlap=...)", fact)
+
+
+def deepest_overlap(model: Model, gaps: ArrayLike, bound: float) -> tuple[tuple[int, ...], float, str] | None:
+    """The deepest overlap of hard contacts at gaps (..., n) [m], if it is more than a bound [m]; None if not.
+
+    Its place, how deep it is [m], and words with the contact and the shapes.
+    """
+    contacts = _of_points(model)
+    depths = -np.asarray(gaps, float)
+    depths = np.where([c.stiffness is None for c in contacts], depths, -np.inf)
+    if not depths.size or not np.nanmax(depths) > bound:
+        return None
+    place = tuple(int(k) for k in np.unravel_index(np.nanargmax(depths), depths.shape))
+    contact, depth = contacts[place[-1]], float(depths[place])
+    point = _names(model)[place[-1]]
+    at = f", deepest at {point!r}" if point != contact.name else ""
+    return place, depth, f"contact {contact.name!r}{_run(place)}: {pair(contact)} overlap by {1e3 * depth:.4g} mm{at}"
 
 
 def tunnel_limit(contact: Contact) -> float:
@@ -96,7 +106,7 @@ def _names(model: Model) -> list[str]:
     return [name for c in model.contacts for name in c.point_names]
 
 
-def _run(place: Sequence[np.intp]) -> str:
+def _run(place: Sequence[int | np.intp]) -> str:
     """Which run of a batch, in words."""
     batch = tuple(int(k) for k in place[:-1])
     return f" of run {batch[0] if len(batch) == 1 else batch}" if batch else ""

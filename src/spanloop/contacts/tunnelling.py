@@ -31,26 +31,44 @@ def gaps_and_rates(mechanics: ContactMechanics, x: Mapping[str, Sequence[Any]]) 
     return gaps, rates
 
 
-def tunnel_calls(delassus: DelassusCalls, q: str, v: str, after: str) -> list[Item]:
-    """Velocities `after` a step from q and v are NaN where the step can pass through a shape."""
+def tunnel_calls(
+    delassus: DelassusCalls, q: str, v: str, after: str, bodies: Sequence[tuple[int, ...]] = ()
+) -> list[Item]:
+    """Velocities `after` a step from q and v are NaN where the step can pass through a shape.
+
+    bodies: for each point those that come and go and that it needs, places in the array `present`.
+    """
     mechanics = delassus.mechanics
     limits = tunnel_limits(mechanics.model)
     if all(limit == math.inf for limit in limits):
         return []
 
+    needed, present = bodies or [()] * len(limits), ["present"] * any(bodies)
+
     def page(q, v, h, after, *given):
-        x = {**dict(zip(mechanics.given, given, strict=True)), "q": q, "v": v}
+        x = {**dict(zip(mechanics.given, given, strict=False)), "q": q, "v": v}
         first = after[0]
-        for gap, rate, limit in zip(*gaps_and_rates(mechanics, x), limits, strict=True):
+        found = zip(*gaps_and_rates(mechanics, x), limits, needed, strict=True)
+        for gap, rate, limit, own in found:
             if limit < math.inf:
-                first = where(may_tunnel(gap, rate, h[0], limit), math.nan, first)
+                passes = may_tunnel(gap, rate, h[0], limit)
+                for body in own:
+                    passes = passes & (given[-1][body] > 0.5)
+                first = where(passes, math.nan, first)
         return ([first, *after[1:]],)
 
-    return [delassus.stage.call("tunnel", (q, v, "h", after, *mechanics.given), (after,), page)]
+    return [delassus.stage.call("tunnel", (q, v, "h", after, *mechanics.given, *present), (after,), page)]
 
 
-def passing(mechanics: ContactMechanics, x: Mapping[str, Sequence[Any]], step: float) -> Refusal | None:
-    """Why a step [s] from the state x, in floats, can pass through a shape; None where it cannot."""
+def passing(
+    mechanics: ContactMechanics, x: Mapping[str, Sequence[Any]], step: float, is_there: Sequence[bool] = ()
+) -> Refusal | None:
+    """Why a step [s] from the state x, in floats, can pass through a shape; None where it cannot.
+
+    is_there: whether each point has both of its bodies; all have by default.
+    """
     if all(limit == math.inf for limit in tunnel_limits(mechanics.model)):
         return None
-    return tunnel_refusal(mechanics.model, *gaps_and_rates(mechanics, x), step)
+    gaps, rates = gaps_and_rates(mechanics, x)
+    gaps = [gap if here else math.nan for gap, here in zip(gaps, is_there or [True] * len(gaps), strict=True)]
+    return tunnel_refusal(mechanics.model, gaps, rates, step)

@@ -147,14 +147,16 @@ def assembly(robot: Dynamics, q: np.ndarray) -> tuple[float, ...] | None:
 
 
 def refuse_overlaps(
-    robot: Dynamics, system: System, q: np.ndarray, constants: Mapping[str, Any], batch: tuple[int, ...], bound: float
+    robot: Dynamics, system: System, q: np.ndarray, constants: Mapping[str, Any], batch: tuple[int, ...]
 ) -> None:
-    """Raise StateError where shapes of hard contacts overlap by more than the bound [m] at rows q (n, nq).
+    """Raise StateError where shapes of hard contacts overlap too deep at rows q (n, nq); of bodies that are there.
 
     constants: of the runs, by name, each (..., size) with axes that fit the batch.
     """
     rows = {n: np.broadcast_to(x, (*batch, x.shape[-1])).reshape(len(q), -1) for n, x in constants.items()}
-    gaps = system.gaps(q, rows).reshape(*batch, -1)
+    gaps, bound = system.gaps(q, rows).reshape(*batch, -1), system.overlap
+    begins = system.switching.begins_present if system.switching else ()
+    gaps[..., [not all(begins[k] for k in own) for own in system.bodies_of_points]] = np.inf
     if overlap_refusal(robot.model, gaps, bound=bound) is None:
         return
     normals = None if "p" in constants else robot.contact_geometry(q).normal.reshape(*gaps.shape, 3)

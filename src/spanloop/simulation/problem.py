@@ -151,7 +151,12 @@ class Problem:
             system = replace(system, stops=stops_at_limits(model, h))
         if touching:
             system, fixed = (
-                replace(system, contacts=touching.points, ends_at_jams=touching.settings.on_jam == "end"),
+                replace(
+                    system,
+                    contacts=touching.points,
+                    ends_at_jams=touching.settings.on_jam == "end",
+                    overlap=float(touching.settings.overlap),
+                ),
                 fixed | touching.constants(),
             )
         rows = _joined([fixed[n] for n in system.constants], batch)
@@ -163,7 +168,7 @@ class Problem:
             system = replace(system, model=switching.model, switching=switching, stops=switching.soft(system.stops))
             rows = _joined([(fixed | moments)[n] for n in system.constants], batch)
         if touching:
-            initial_state.refuse_overlaps(robot, system, rows_q, fixed, batch, touching.settings.overlap)
+            initial_state.refuse_overlaps(robot, system, rows_q, fixed, batch)
         watched = events_of(model, limits == "end" and not switching, ends)
         _warn_of_limits(watched.limits if not switching else (), switching, rows_q)
         fixed_open = active is not None and not switching
@@ -305,13 +310,17 @@ class Problem:
         x = self._floats(run, t=t, h=h, q=q, v=v, z=z, u=u, **switched)
         return self.system.refusal({**x, **linearized(self.system, x)} if self.system.implicit else x)
 
-    def passing(self, t: float, q, v, z, run: int, h: float) -> Refusal | None:
-        """Why a step of length h [s] from this state can pass through a shape of a contact; None if it cannot."""
+    def passing(self, t: float, q, v, z, run: int, h: float, present: Sequence[float] = ()) -> Refusal | None:
+        """Why a step of length h [s] from this state can pass through a shape of a contact; None if it cannot.
+
+        present: 1 or 0 for bodies that come and go.
+        """
         if not self.system.contacts:
             return None
         from spanloop.contacts.tunnelling import passing
 
-        return passing(self.system.contact_mechanics, self._floats(run, t=t, h=h, q=q, v=v, z=z), h)
+        there = [all(present[k] > 0.5 for k in own) for own in self.system.bodies_of_points]
+        return passing(self.system.contact_mechanics, self._floats(run, t=t, h=h, q=q, v=v, z=z), h, there)
 
     def too_stiff(self, t: float, q, v, z, u, run: int, h: float, integrator: str) -> str:
         """A sentence on the joint that is too stiff for steps of h [s], at or near this one state; "" if none is."""

@@ -36,6 +36,7 @@ from spanloop.algorithms.closed.closure_kinematics import (
 )
 from spanloop.algorithms.contact.points import ContactPoints, gaps
 from spanloop.contacts.contact_step import COEFFICIENTS, RECORDED, TORQUES
+from spanloop.contacts.geometry_check import OVERLAP
 from spanloop.contacts.mechanics import ContactMechanics
 from spanloop.errors import InputError, Reason, Refusal, StateError
 from spanloop.kernels import KernelSpec, content
@@ -118,6 +119,7 @@ class System:
     switching: Switching | None = None  # what changes during a run
     contacts: ContactPoints | None = None  # that are not ignored
     ends_at_jams: bool = False  # a run ends where a contact jams
+    overlap: float = OVERLAP  # m by which hard shapes may overlap where bodies appear
 
     @property
     def has_loops(self) -> bool:
@@ -196,7 +198,7 @@ class System:
         parts = (content(self.model), friction, acting, self.method, self.closures, self.live, self.strict)
         others = (self.stops, self.implicit, self.applied.gains() if self.implicit else None, self._forward.key)
         changes = (self.switching.key(),) if self.switching else ()
-        changes = (*changes, self.contacts, self.ends_at_jams) if self.contacts else changes
+        changes = (*changes, self.contacts, self.ends_at_jams, self.overlap) if self.contacts else changes
         return hashlib.sha256("|".join(map(str, (*parts, *others, *changes))).encode()).hexdigest()
 
     @property
@@ -295,6 +297,29 @@ class System:
         sizes = {"q": self.model.nq, **{n: self.sizes[n] for n in names}}
         found = kernel("gaps", sizes, points.n, lambda x: (gaps(points, self.mechanism_at(x), x["q"]), ()), self.key())
         return found(q, *rows)
+
+    @cached_property
+    def bodies_of_points(self) -> tuple[tuple[int, ...], ...]:
+        """For each contact point those bodies that come and go and that it needs, places in the array `present`."""
+        assert self.contacts is not None
+        if not self.switching:
+            return ((),) * self.contacts.n
+        sides = [(c.a.at, c.b.at) for c in self.model.contacts]
+        return tuple(self.switching.bodies_at(sides[k]) for k in self.contacts.contact_of)
+
+    def overlaps(self, x: Arrays, body: int) -> Any:
+        """Whether a body that comes and goes, by its number, is inside a shape of a hard contact; on any scalar."""
+        out: Any = False
+        if self.contacts is None:
+            return out
+        for i, gap in enumerate(self.contact_mechanics.gaps(x)):
+            needed = self.bodies_of_points[i]
+            if body in needed and not self.contacts.stiffness[i]:
+                inside = gap < -self.overlap
+                for other in needed:
+                    inside = inside & (x["present"][other] > 0.5)
+                out = out | inside
+        return out
 
     @property
     def contact_mechanics(self) -> ContactMechanics:

@@ -136,7 +136,8 @@ class Termination:
         g = self.loop.grid
         t = self.loop.start + int(p.counts[k]) * g.h
         bits = int(p.why[k])
-        passing = self.problem.passing(t, *self._state(p.state[k]), k, g.h)
+        present = p.state[k, self.layout.places["present"]] if "present" in self.layout else ()
+        passing = self.problem.passing(t, *self._state(p.state[k]), k, g.h, present)
         if passing is not None:
             return End(Outcome(EndReason.TUNNEL, f"at t = {t:.6g} s {passing}", t), *self._state(p.state[k]))
         if self.problem.system.contacts and (found := self._contact_outcome(p.state[k], t)):

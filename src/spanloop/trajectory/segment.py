@@ -113,6 +113,7 @@ class EndReason(enum.StrEnum):
     GRASP = "grasp"  # a grasp left its friction cone
     SINGULAR = "singular"  # the loops, or the legs, came to a singular configuration
     OPEN = "open"  # a loop opened
+    OVERLAP = "overlap"  # a body appeared inside a shape of a contact
     TUNNEL = "tunnel"  # a step could pass through a shape of a contact
     JAM = "jam"  # friction jams a contact
     UNSOLVED = "unsolved"  # the forces of contacts were not found

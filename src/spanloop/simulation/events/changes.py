@@ -58,6 +58,9 @@ class Changes:
             if w.kind == "appear":
                 self._come_or_go(out, j, fires & ~(x["present"][w.body] > 0.5))
         x = {**x, **{n: list(out[n]) for n in ("q", "v", "present") if n in out}}
+        for j, w, fires in fired:
+            if w.kind == "appear" and (inside := self.system.overlaps(x, w.body)) is not False:
+                out["ending"] = [where(fires & inside, float(j + 1), out["ending"][0])]
         rates = gap_rates(self.system, x)
         bounces = [self._bounce(x, j, fires, rates[j]) for j, _, fires in fired]
         waiting = self._waiting(x, bounces)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanloop.algorithms.papers.kreutz_rodriguez.grasp_margin import friction_cone
+from spanloop.contacts.geometry_check import deepest_overlap
 from spanloop.errors import InputError
 from spanloop.loops.closure_errors import misses, rows_of
 from spanloop.simulation.events.conditions import condition_value
@@ -51,7 +52,23 @@ def outcome_of(
         return Outcome(EndReason.GRASP, f"at t = {t:.9g} s {_slip(problem, number, t, x, switched)}", t)
     if w.kind in ("attach", "gap"):
         return Outcome(EndReason.ATTACH, f"at t = {t:.9g} s {_refusal(problem, number, x, switched, run)}", t)
+    if w.kind == "appear":
+        return Outcome(EndReason.OVERLAP, f"at t = {t:.9g} s {_inside(problem, w.body, {**x, **switched}, run)}", t)
     return Outcome(EndReason.EVENT, f"condition {w.name!r} was met at t = {t:.9g} s", t)
+
+
+def _inside(problem: Problem, body: int, x: Mapping[str, np.ndarray], run: int) -> str:
+    """A sentence on the shape in which a body appears."""
+    system = problem.system
+    assert system.switching is not None
+    state = {n: np.ravel(y).tolist() for n, y in (dict(x) | problem.constants_of(run)).items()}
+    there = [body in own and all(state["present"][k] > 0.5 for k in own) for own in system.bodies_of_points]
+    found = deepest_overlap(system.model, np.where(there, system.contact_mechanics.gaps(state), np.inf), system.overlap)
+    words = found[2] if found else "two shapes overlap"
+    return (
+        f"body {system.switching.bodies[body]!r} appears inside another: {words} (bound {1e3 * system.overlap:.4g} "
+        "mm). Let it appear apart from it, or allow it: contacts=sl.contacts.Settings(overlap=...)"
+    )
 
 
 def _slip(problem: Problem, number: int, t: float, x: Mapping[str, np.ndarray], switched: Mapping) -> str:

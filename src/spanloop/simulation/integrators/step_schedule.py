@@ -110,17 +110,14 @@ class ScheduleBuilder:
     def contacts(self) -> ContactStep | None:
         """The calls of contacts, if there are any."""
         system, armed = self.system, None
-        bodies: tuple[tuple[int, ...], ...] = ()
         if not system.contacts:
             return None
         if system.switching:
             places = system.switching.touches
             armed = Block("armed", places.stop - places.start, (), places.start) if places.stop else None
-            sides = [(c.a.at, c.b.at) for c in system.model.contacts]
-            bodies = tuple(system.switching.bodies_at(sides[k]) for k in system.contacts.contact_of)
         stage = Stage(self.sizes, "contact.")
         ways = system.moved, system.turned, system.between
-        return ContactStep(stage, system.contact_mechanics, *ways, armed, bodies, system.ends_at_jams)
+        return ContactStep(stage, system.contact_mechanics, *ways, armed, system.bodies_of_points, system.ends_at_jams)
 
     def call(self, name: str, reads: Sequence[str], writes: Mapping[str, int], compute: Callable) -> None:
         """Add compute({array: scalars}), which returns the scalars of every array that is written."""

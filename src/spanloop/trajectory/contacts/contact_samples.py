@@ -7,9 +7,11 @@
 | slip | (..., n, points, 3) | velocity of a relative to the surface of b [m/s] | world |
 | gap_rate | (..., n, points) | its part along the normal [m/s] | |
 | spin | (..., n, points, 3) | angular velocity of a relative to b [rad/s] | world |
+| bounced | (..., n, points) | whether it rebounds in the step that ends at the sample | |
 | local | (..., n, points, 3 or 6) | force on a, and torque where there is torsion or rolling [N, N m] | of the point |
 
-Forces are means over the step that ends at a sample; what they do at the sample is seen in the axes there.
+Forces are means over the step that ends at a sample; what they do at the sample is seen in the axes there. A point of a
+body that is not there (sl.events.Appear, Vanish) has no gap: NaN.
 """
 
 from __future__ import annotations
@@ -27,12 +29,13 @@ from spanloop.errors import StateWarning
 from spanloop.model import Model
 from spanloop.model.parts import WORLD
 from spanloop.trajectory.quantities import over_samples, pose
-from spanloop.trajectory.topologies import has_same_joints, is_uniform, model_of, topologies
+from spanloop.trajectory.topologies import has_same_joints, is_uniform, model_of, topologies, with_carried
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
 
 TOUCHES = 1e-9  # m: a start with a smaller gap touches
+ONE_STEP = 1.0 + 1e-6  # of a step: an interval that is no longer is one
 _WIDTH = 20  # numbers of a point: gap, its rate, position, axes, slip, spin
 
 
@@ -41,8 +44,8 @@ class Points:
     """The candidate points of a model's contacts, in order.
 
     owner (points,): number of the contact of each. size: numbers of a point's force, 3, or 6 with torques.
-    friction, torsion, rolling, resting (points,): of their contacts; stiffness, damping (points,): zero of hard ones.
-    friction is (..., 1, points) where the runs of a batch differ in it.
+    friction, restitution, torsion, rolling, resting (points,): of their contacts; stiffness, damping (points,): zero of
+    hard ones. friction and restitution are (..., 1, points) where the runs of a batch differ in them.
     """
 
     names: tuple[str, ...]
@@ -50,6 +53,7 @@ class Points:
     owner: np.ndarray
     size: int
     friction: np.ndarray
+    restitution: np.ndarray
     torsion: np.ndarray
     rolling: np.ndarray
     resting: np.ndarray
@@ -58,9 +62,12 @@ class Points:
 
     @staticmethod
     def of_run(run: Trajectory) -> Points:
-        """The points of a run's model, with the friction of each run."""
+        """The points of a run's model, with the friction and restitution of each run."""
         found = Points.of(run.model)
-        return found if run.surfaces is None else replace(found, friction=run.surfaces[..., None, found.owner, 0])
+        if run.surfaces is None:
+            return found
+        friction, restitution = (run.surfaces[..., None, found.owner, k] for k in (0, 1))
+        return replace(found, friction=friction, restitution=restitution)
 
     @staticmethod
     def of(model: Model) -> Points:
@@ -76,7 +83,7 @@ class Points:
             tuple(c.name for c in contacts),
             owner,
             6 if any(c.has_torques for c in contacts) else 3,
-            *map(each, ("friction", "torsion", "rolling", "resting", "stiffness", "damping")),
+            *map(each, ("friction", "restitution", "torsion", "rolling", "resting", "stiffness", "damping")),
         )
 
     def __len__(self) -> int:
@@ -101,6 +108,7 @@ class ContactSamples:
     slip: np.ndarray
     spin: np.ndarray
     local: np.ndarray
+    bounced: np.ndarray
 
     @cached_property
     def force(self) -> np.ndarray:
@@ -138,7 +146,7 @@ class ContactSamples:
     @property
     def known(self) -> np.ndarray:
         """Whether a sample (..., n) has numbers: it is not after its run's end."""
-        return np.isfinite(self.gap).all(axis=-1)
+        return np.isfinite(self.point).all(axis=(-2, -1))
 
 
 def in_world(axes: np.ndarray, local: np.ndarray) -> np.ndarray:
@@ -172,9 +180,38 @@ def contact_samples(run: Trajectory) -> ContactSamples:
     """The contacts of a run whose segments have the contacts of its model."""
     points = Points.of_run(run)
     found = geometry(run.robot, points, run.q, run.v)
+    absent = _absent(run, points)
     size = len(points), points.size
     local = np.concatenate([_local(s.contact_forces, (*s.q.shape[:-1], *size)) for s in run.segments], axis=-3)
-    return ContactSamples(points, *found, _with_start(run, points, found.gap, found.axes, local))
+    local = _with_start(run, points, found, absent, local)
+    gap = np.where(absent, np.nan, found.gap) if absent.any() else found.gap
+    return ContactSamples(points, gap, *found[1:], local, _bounced(run, points, found.gap_rate, local))
+
+
+def _bounced(run: Trajectory, points: Points, gap_rate: np.ndarray, local: np.ndarray) -> np.ndarray:
+    """Whether points (..., n, points) come to the surface, push and leave it in one step, faster than their `resting`.
+
+    Where samples are several steps apart, how they came is not known.
+    """
+    came = np.ones(gap_rate.shape, bool)
+    is_step = np.diff(run.times)[:, None] <= ONE_STEP * run.step
+    came[..., 1:, :] = (gap_rate[..., :-1, :] < 0.0) | ~is_step
+    bounced: np.ndarray = (points.restitution > 0.0) & (local[..., 0] > 0.0) & came & (gap_rate > points.resting)
+    return bounced
+
+
+def _absent(run: Trajectory, points: Points) -> np.ndarray:
+    """Whether points (..., n, points) are of bodies that are not there."""
+    out = np.zeros((*run.batch, len(run), len(points)), bool)
+    if is_uniform(run) or not len(points):
+        return out
+    for t in topologies(run, most=None, loaded=False):
+        gone = with_carried(run.model, t.absent)
+        if gone:
+            out[t.where] = np.array([any(s.on(run.model)[0] in gone for s in c.sides) for c in run.model.contacts])[
+                points.owner
+            ]
+    return out
 
 
 def is_alike(run: Trajectory) -> bool:
@@ -213,21 +250,23 @@ def _local(forces: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
     return np.zeros(shape) if forces is None else np.asarray(forces, float).reshape(shape)
 
 
-def _with_start(run: Trajectory, points: Points, gap: np.ndarray, axes: np.ndarray, local: np.ndarray) -> np.ndarray:
+def _with_start(run: Trajectory, points: Points, found: Geometry, absent: np.ndarray, local: np.ndarray) -> np.ndarray:
     """Forces by point, with those of samples that no step leads to: nothing where nothing touches.
 
-    Not known are those of compliant contacts, and where runs have a friction of their own.
+    Not known are those of compliant contacts, where runs have a friction of their own, and where a body touches another
+    that is not there.
     """
-    asked = np.isnan(local).any(axis=(-2, -1)) & np.isfinite(gap).all(axis=-1)
-    apart = asked & (gap > TOUCHES).all(axis=-1)
+    asked = np.isnan(local).any(axis=(-2, -1)) & np.isfinite(found.gap).all(axis=-1)
+    near = found.gap <= TOUCHES
+    apart = asked & ~(near & ~absent).any(axis=-1)
     if not asked.any():
         return local
     out = local.copy()
     out[apart] = 0.0
-    rest = asked & ~apart
+    rest = asked & ~apart & ~(near & absent).any(axis=-1)
     if rest.any() and run.surfaces is None and not points.stiffness.any():
         for robot, where in robots(run, rest):
-            out[where] = _solved(run, robot, where, axes[where])
+            out[where] = _solved(run, robot, where, found.axes[where])
     return out
 
 

@@ -2,7 +2,7 @@
 
 | state | of a point at a sample |
 |---|---|
-| open | it does not push in the step that ends there, or bounces off in it, faster than its `resting` |
+| open | it does not push in the step that ends there, or rebounds in it (restitution), faster than its `resting` |
 | slips | it pushes with a force at the edge of its friction cone, and moves along the surface |
 | sticks | all others |
 """
@@ -29,13 +29,13 @@ _COLUMNS = 8  # closed, slips, Âµ, two parts of the slip's direction, three of Â
 
 
 def is_closed(found: ContactSamples) -> np.ndarray:
-    """Whether points (..., n, points) push in the step that ends at a sample, and do not bounce off in it.
+    """Whether points (..., n, points) push in the step that ends at a sample, and do not rebound in it.
 
     Where their force is not known: whether they touch.
     """
     unknown = np.isnan(found.normal_force)
     pushes = np.where(unknown, found.gap <= TOUCHES, found.normal_force > 0.0)
-    closed: np.ndarray = pushes & ~(found.gap_rate > found.points.resting)
+    closed: np.ndarray = pushes & ~found.bounced
     return closed
 
 

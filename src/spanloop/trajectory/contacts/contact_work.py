@@ -26,14 +26,13 @@ from spanloop.dynamics import Dynamics
 from spanloop.model import Model
 from spanloop.model.contacts import Contact
 from spanloop.model.parts import WORLD
-from spanloop.trajectory.contacts.contact_samples import geometry, in_axes, in_point, robots
+from spanloop.trajectory.contacts.contact_samples import ONE_STEP, geometry, in_axes, in_point, robots
 from spanloop.trajectory.quantities import accelerations_under, over_samples, pose
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
 
 _SHORT = 1e-4  # of a step: what contacts do in a shorter part of it, whose force is not known, does not matter
-_WHOLE = 1.0 + 1e-6  # of a step: an interval that is no longer is one
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,17 +82,27 @@ class _Steps:
         self.force = np.where(lost[..., None, None], 0.0, force)
         self.pushed = np.any(np.nan_to_num(self.force[..., 0]) > 0.0, axis=-1)
         self.hits = self._hits()
-        self.known = (self.h[:, 0] <= _WHOLE * run.step) & ~(lost & (self.h[:, 0] > _SHORT * run.step))
+        self.known = (self.h[:, 0] <= ONE_STEP * run.step) & ~(lost & (self.h[:, 0] > _SHORT * run.step))
         self.known |= self._stays_clear()
 
     def _hits(self) -> np.ndarray:
         p = self.found.points
         pushes = np.nan_to_num(self.force[..., 0]) > 0.0
-        fast = self.found.gap_rate[..., :-1, :] < -p.resting
+        fast = (self.found.gap_rate[..., :-1, :] < -p.resting) & ~self._stays_closed()
         hard = p.stiffness == 0.0
         closes = (np.any(pushes & fast & hard, axis=-1, keepdims=True) | self._jams()) & (self.h > 0.0)
         hits: np.ndarray = pushes & hard & closes
         return hits
+
+    def _stays_closed(self) -> np.ndarray:
+        """Whether points (..., n − 1, points) were closed at the start.
+
+        A rate of their gaps is that of bodies that turn in a step, of its order, and no
+        impact. What rebounds is apart.
+        """
+        pushed = np.nan_to_num(self.found.normal_force[..., :-1, :]) > 0.0
+        closed: np.ndarray = pushed & ~self.found.bounced[..., :-1, :]
+        return closed & (self.h <= ONE_STEP * self.run.step)
 
     def _jams(self) -> np.ndarray:
         """Whether a contact jams in an interval (..., n − 1, 1): it stops by an impulse."""
@@ -103,7 +112,8 @@ class _Steps:
 
     def _stays_clear(self) -> np.ndarray:
         """Whether no point can have closed in an interval: gaps are longer than twice the way at their speeds."""
-        gap, speed = self.found.gap, np.abs(self.found.gap_rate)
+        gap = np.nan_to_num(self.found.gap, nan=np.inf)  # of bodies that are not there
+        speed = np.abs(self.found.gap_rate)
         most = 2.0 * self.h * np.maximum(speed[..., :-1, :], speed[..., 1:, :])
         clear: np.ndarray = (np.minimum(gap[..., :-1, :], gap[..., 1:, :]) > most).all(axis=-1)
         return clear
