@@ -68,4 +68,8 @@ assert max(abs(x) for x in off) < 0.5
 run = sl.simulate(woodpecker(1.0), *start(1.0), duration=1.0, step=2e-5)
 hits, periods, descents = cycles(run)
 print(f"true angles: {len(periods)} cycles of {periods.mean():.4f} s, each {1e3 * descents.mean():.1f} mm down")
-print(run.contacts)
+for name in ("beak", "upper", "lower"):
+    state = run.contacts[name].state
+    sticks, slips = (100.0 * np.mean(state == word) for word in ("sticks", "slips"))
+    print(f"{name}: sticks {sticks:.0f} % and slips {slips:.0f} % of the time")
+print(f"surfaces overlap by {max(0.0, -min(c.gap.min() for c in run.contacts.values())):.0e} m at most")

@@ -79,3 +79,53 @@ def test_runs_side_by_side_have_the_bits_of_runs_alone(contacts):
         alone = sl.simulate(model, q[k], v[k], duration=0.3, contacts=contacts)
         np.testing.assert_array_equal(runs[k].q, alone.q)
         np.testing.assert_array_equal(runs[k].v, alone.v)
+
+
+# ---- bodies on bodies, which come and go
+
+
+def stack() -> sl.Model:
+    """A ball on a ball on the ground."""
+    b = sl.Builder("stack")
+    for name, mass in (("low", 1.0), ("high", 2.0)):
+        b.body(name, mass, inertia=(0.004 * mass,) * 3, geometry=[sl.contacts.Sphere(0.1)]).free(
+            f"free_{name}", "world", name
+        )
+    return b.build().with_ground(friction=0.5).with_contact("stack", "high", "low")
+
+
+STACKED = np.array([1.0, 0, 0, 0, 0, 0, 0.1, 1, 0, 0, 0, 0, 0, 0.3])
+
+
+@pytest.mark.slow
+def test_an_impact_on_a_body_that_stands_is_located_in_the_first_step():
+    """The lower ball, whose force is not known yet, falls in the free motion as the upper one does."""
+    for gap in (1e-9, 1e-7, 4e-6):
+        q = STACKED + gap * (np.arange(14) == 13)
+        run = sl.simulate(stack(), q, duration=0.01, contacts="events")
+        np.testing.assert_allclose(run.events.time, [np.sqrt(2 * gap / 9.81)], rtol=1e-6)
+        assert run.contacts["stack"].gap.min() > -1e-14
+        assert run.audit().well
+
+
+@pytest.mark.slow
+def test_a_body_that_vanishes_from_a_stack_stays_where_it_was():
+    run = sl.simulate(stack(), STACKED, duration=0.3, events=[sl.events.Vanish("high", at=0.1005)])
+    np.testing.assert_allclose(run.q[-1], STACKED, atol=1e-14)
+    np.testing.assert_allclose(run.contacts["low"].normal_force[-1], 9.81)
+    assert run.audit().well
+
+
+@pytest.mark.slow
+def test_a_body_that_has_not_come_yet_touches_nothing():
+    there = np.eye(4)
+    there[:3, 3] = 0.01, 0.0, 0.4
+    events = [sl.events.Appear("high", at=0.2005, pose=there)]
+    run = sl.simulate(stack(), STACKED - 1e-9 * (np.arange(14) == 13), duration=0.3, contacts="events", events=events)
+    assert list(run.events.kind) == ["appear"]
+
+
+def test_forces_of_a_run_in_float32_are_in_their_cones_to_float32():
+    run = sl.simulate(tip(), [1, 0, 0, 0, 0, 0, 0.1], [0, 0, 0, 1.0, 0, 0], duration=0.1,
+                      integrator=sl.Integrator("rk4", dtype="float32"))  # fmt: skip
+    assert "cones" not in run.audit().faults

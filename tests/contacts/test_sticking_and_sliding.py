@@ -40,6 +40,7 @@ def test_a_box_sticks_on_a_slope_up_to_tan_angle_of_mu(name):
     np.testing.assert_allclose(run.v[3, -1, 3], acceleration * 0.2, rtol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BASES)
 def test_a_box_slides_down_a_slope_of_30_degrees(name):
     model, q = base(name, 0.5)
@@ -71,6 +72,7 @@ def test_a_box_at_2_metres_a_second_stops_after_0_679579_metres():
     assert np.abs(run.v[after]).max() <= CREEP
 
 
+@pytest.mark.slow
 def test_a_conveyor_takes_a_box_along():
     """It slides until it has the belt's speed u, over u²/2µg, and then rides with it."""
     u, friction = 0.6, 0.4
@@ -81,6 +83,7 @@ def test_a_conveyor_takes_a_box_along():
     assert abs(run.q[-1, 4] - (u * slides / 2 + u * (0.5 - slides))) < 1e-6
 
 
+@pytest.mark.slow
 def test_a_driven_finger_pushes_a_box_without_being_slowed():
     """The box moves as the finger does, which needs µ m g; the finger stops, and the box slides on by u²/2µg."""
     size, speed = (0.2, 0.2, 0.1), 0.3
@@ -102,6 +105,7 @@ def test_a_driven_finger_pushes_a_box_without_being_slowed():
 # ---- rolling
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("make", "share"), [(known.sphere, 2 / 7), (known.disc, 1 / 3)], ids=["sphere", "disc"])
 def test_a_round_body_rolls_where_friction_is_enough(make, share):
     """It rolls iff µ ≥ (2/7, 1/3) tan α; the threshold is known to 1e-8."""
@@ -193,6 +197,7 @@ def tall(friction: float) -> sl.Model:
     return known.box(friction, size=(0.2, 0.3, 0.4))
 
 
+@pytest.mark.slow
 def test_a_box_tips_from_the_slope_on_that_takes_its_weight_over_the_edge():
     """tan α = b/h where friction is enough; the threshold is known to 1e-8."""
     model, threshold = tall(0.8), np.arctan(0.5)
@@ -219,6 +224,7 @@ def test_a_box_slides_without_tipping_up_to_a_friction_of_b_over_h(part):
 # ---- a spring, a grip
 
 
+@pytest.mark.slow
 def test_a_mass_on_a_spring_loses_the_same_amplitude_every_half_period():
     story = known.CoulombOscillator(friction=0.2, frequency=6.0)
     start = 10.4 * story.step
@@ -229,6 +235,7 @@ def test_a_mass_on_a_spring_loses_the_same_amplitude_every_half_period():
     assert np.abs(run.v[-1]).max() <= CREEP
 
 
+@pytest.mark.slow
 def test_a_pinched_capsule_does_not_creep():
     """Between two plates that press with 20 times what it needs; MuJoCo's creeps by 141 µm/s and more (#3328)."""
     weight, friction = 0.05 * G, 0.5

@@ -47,7 +47,9 @@ class DenseRun:
         start, _ = self.rows(q)
         gap, J = self.rows(q_f)
         Y, rows = self.response(q_f), J[on].reshape(-1, self.model.nv)
-        closes, share, bounce = self._closing(start[on], gap[on], rows[::3] @ v_f, on)
+        closes, share, bounce = self._closing(
+            start[on], gap[on], rows[::3] @ v_f, rows[::3] @ (v_f - self.turned(q, v, q_f)), on
+        )
         f = self._solved(rows @ Y @ rows.T, rows @ v_f, bounce, on, last[on].copy())
         self.impulses[on] = f
         self.world_impulses = np.einsum("nd,ndx->nx", self.impulses, self.axes)
@@ -111,17 +113,17 @@ class DenseRun:
             Y = Y - Y @ C.T @ np.linalg.pinv(C @ Y @ C.T, rcond=1e-12, hermitian=True) @ C @ Y
         return Y
 
-    def _closing(self, start, gap, u_end, on) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _closing(self, start, gap, u_end, forced, on) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Which points close in the step; for which share of it they displace; the velocity with which they end it.
 
-        In between, velocities change evenly.
+        In between, velocities change evenly; forced is what forces add to them, without the turning of a point.
         """
         change = 2 * (u_end - (gap - start) / self.h)
         root = np.sqrt(np.maximum(u_end**2 - 2 * change * gap / self.h, 0.0))
         left = np.clip(2 * gap / self.h / np.minimum(np.where(u_end < 0, u_end, 0.0) - root, -1e-300), 0.0, 1.0)
         closes = start > NEAR
-        hit = u_end - np.where(closes, left, 1.0) * change
-        leaves = -self.restitution[on] * hit + np.where(closes, left * change, 0.0)
+        hit = u_end - np.where(closes, left * forced, change)
+        leaves = -self.restitution[on] * hit + np.where(closes, u_end - hit, 0.0)
         bounce = np.where(-hit > self.resting[on], np.maximum(leaves, 0.0), 0.0)
         rests = np.clip(gap / self.h / np.where(u_end < 0, u_end, -1.0), 0.0, 1.0)  # to a gap of zero
         return closes, np.where(bounce > 0.0, left, rests), bounce

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spanloop.algorithms.contact.points import ContactPoints, contact_points
-from spanloop.contacts.contact_step import COEFFICIENTS, coefficients
+from spanloop.contacts.contact_arrays import COEFFICIENTS, coefficients
 from spanloop.contacts.geometry_check import OVERLAP
 from spanloop.errors import InputError, nearest
 from spanloop.model import Model

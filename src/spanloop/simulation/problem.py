@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import spanloop
-from spanloop.contacts.contact_step import COEFFICIENTS
+from spanloop.contacts.contact_arrays import COEFFICIENTS
 from spanloop.contacts.settings import contacts_of
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, Refusal, UnsupportedError

@@ -187,8 +187,10 @@ class Switching:
         keeps = tuple(w.kind in ("gap", "pull", "grasp") for w in self.watchers)
         disarms = tuple(tuple(gaps[w.switch]) if w.kind == "pull" else () for w in self.watchers)
         waits = [w.kind == "gap" or (w.kind == "attach" and w.condition is not None) for w in self.watchers]
+        sides = [(c.a.at, c.b.at) for c in self.model.contacts for _ in range(c.n_points)]
         needed = tuple(
-            self.bodies_of(w.switch) if waiting else () for w, waiting in zip(self.watchers, waits, strict=True)
+            self.bodies_at(sides[w.point]) if w.kind == "touch" else self.bodies_of(w.switch) if waiting else ()
+            for w, waiting in zip(self.watchers, waits, strict=True)
         )
         have_rates = tuple(w.kind == "gap" for w in self.watchers)
         pulls = tuple(w.kind == "pull" for w in self.watchers)

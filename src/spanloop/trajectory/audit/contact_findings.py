@@ -18,7 +18,7 @@ from spanloop.trajectory.quantities import over_samples
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
 
-_CONE = 1e-9  # of the largest normal force: a force may leave its cone by this much
+_CONE = {"float64": 1e-9, "float32": 1e-5}  # of the largest normal force: a force may leave its cone by this much
 _NAMED = 3  # contacts that are named
 _AT_REST = 1e-18  # J for a kilogram: nothing moves
 
@@ -76,16 +76,16 @@ def _cones(run: Trajectory, found: ContactSamples) -> Finding:
         lengths = np.maximum(p.torsion, 1e-300), np.maximum(p.rolling, 1e-300)
         beyond += [np.abs(f[..., 3]) / lengths[0] - normal, np.linalg.norm(f[..., 4:], axis=-1) / lengths[1] - normal]
         beyond = [np.where(np.isfinite(x), x, 0.0) for x in beyond]
-    most = max(float(normal.max(initial=0.0)), 1e-300)
+    most, bound = max(float(normal.max(initial=0.0)), 1e-300), _CONE[str(run.v.dtype)]
     value, where = _largest(run, np.max(beyond, axis=0) / most)
     value = max(value, 0.0)
     words = (
         f"Forces are in their friction cones, but for {value * most:.2g} N, {p.names[where[-1]]!r}{_when(run, where)} "
-        f"(bound {_CONE * most:.2g} N, {_CONE:g} of the largest)."
+        f"(bound {bound * most:.2g} N, {bound:g} of the largest)."
         if value > 0.0
         else "All forces push, and are in their friction cones."
     )
-    return Finding("cones", value, _CONE, "1", verdict_on(value, _CONE, 0.0), words)
+    return Finding("cones", value, bound, "1", verdict_on(value, bound, 0.0), words)
 
 
 def _uniqueness(run: Trajectory) -> Finding:
