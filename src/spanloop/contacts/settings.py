@@ -52,7 +52,11 @@ class Settings:
             )
         if self.on_jam not in JAMS:
             raise InputError(f"on_jam is {self.on_jam!r}; expected 'continue' or 'end'")
-        if not (isinstance(self.overlap, (int, float)) and self.overlap >= 0.0):
+        for name, given in (("friction", self.friction), ("restitution", self.restitution)):
+            if not isinstance(given, Mapping | None):
+                raise InputError(f"contacts: {name} is {given!r:.200}; expected {{'contact': number}}")
+        length = isinstance(self.overlap, int | float | np.number) and not isinstance(self.overlap, bool)
+        if not (length and 0.0 <= self.overlap < np.inf):
             raise InputError(f"overlap is {self.overlap!r}; expected a length [m], not negative")
 
 
@@ -80,8 +84,12 @@ class ContactsOfRun:
         names = [c.name for c in self.model.contacts]
         if name not in names:
             raise InputError(f"contacts: {kind} of {name!r}: there is no such contact; {nearest(name, names)}")
-        values, top = np.asarray(x, float), 1.0 if kind == "restitution" else np.inf
-        if not ((values >= 0.0) & (values <= top) & np.isfinite(values)).all():
+        top = 1.0 if kind == "restitution" else np.inf
+        try:
+            values = np.asarray(x, float)
+        except (TypeError, ValueError):
+            values = np.full(1, np.nan)
+        if not values.size or not ((values >= 0.0) & (values <= top) & np.isfinite(values)).all():
             bound = "between 0 and 1" if kind == "restitution" else "not negative"
             raise InputError(f"contacts: {kind} of {name!r} is {x!r}; must be {bound}")
         return kind, names.index(name), values

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from spanloop.compiler.runtime.nan_rows import OneWarning, refuse_states
 from spanloop.contacts.contact_problem import ContactProblem
 from spanloop.dynamics import contact_calls, manipulability, workspace
 from spanloop.dynamics.contact_calls import ContactGeometry
@@ -15,7 +17,7 @@ from spanloop.dynamics.contact_solution import ContactSolution, contact_solution
 from spanloop.dynamics.kernel_calls import ByName, KernelCalls
 from spanloop.dynamics.manipulability import Manipulability
 from spanloop.dynamics.workspace import Workspace
-from spanloop.errors import InputError
+from spanloop.errors import InputError, Reason, Refusal
 from spanloop.types import Array
 
 
@@ -92,10 +94,15 @@ class Quantities(KernelCalls):
         InputError: the model has no contacts.
         """
         self._refuse_without_contacts("delassus")
-        rows = np.asarray(q, float)
-        mask = self._row_mask_of(active_loops) if self._contact_problem.mechanics.given else None
-        W = self._contact_problem.delassus(np.ascontiguousarray(rows.reshape(-1, self.model.nq)), mask)
-        return W.reshape(*rows.shape[:-1], *W.shape[1:])
+        with OneWarning("delassus"):
+            leading = self.contact_geometry(q).gap.shape[:-1]  # refuses what is no state
+            rows = np.array(q, float).reshape(math.prod(leading), self.model.nq)
+            mask = self._row_mask_of(active_loops) if self._contact_problem.mechanics.given else None
+            W = self._contact_problem.delassus(rows, mask)
+            lost = np.flatnonzero(~np.isfinite(W).all(axis=(1, 2)))
+            singular = Refusal(Reason.SINGULAR_CLOSURE, "impulses have no finite answer: loops lose rank, or mass")
+            refuse_states("delassus", lost, lambda _: singular, leading, W)
+        return W.reshape(*leading, *W.shape[1:])
 
     def contact_solution(
         self,
