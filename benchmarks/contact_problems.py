@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from spanloop.contacts.problem import solve
+from spanloop.contacts.solver.problem import solve
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 import contact_problems as made

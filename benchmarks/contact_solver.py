@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
-from spanloop.contacts.problem import OneProblem, solve
+from spanloop.contacts.solver.problem import OneProblem, solve
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 import contact_problems as made

@@ -8,7 +8,7 @@ import pytest
 
 from spanloop.algorithms.contact.friction_cone import jam, pressing
 from spanloop.compiler.render.rollout import rollout
-from spanloop.contacts.problem import OneProblem, _rollout, solve
+from spanloop.contacts.solver.problem import OneProblem, _rollout, solve
 
 SOLVED = 1e-12  # m/s
 

@@ -143,7 +143,7 @@ def test_bad_arguments_of_the_ground(model, arguments, words):
 
 
 def test_a_second_ground_of_the_same_bodies_is_refused(model):
-    with pytest.raises(ModelError, match="2 contacts are called 'trunk'; names must be unique"):
+    with pytest.raises(ModelError, match="already has contacts 'trunk'"):
         model.with_ground(friction=0.8).with_ground(friction=0.8)
 
 
@@ -359,7 +359,8 @@ def test_fusing_leaves_contacts_where_they_are(standing):
 def test_mirroring_a_contact_mirrors_its_shapes():
     hull = sl.contacts.Hull([(0.1 * x, 0.2 * y, 0.3 * z) for x, y, z in [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]])
     belt = ("world", sl.contacts.Plane(position=(0.1, 0.2, 0.3), rotation=(0.3, 0.2, 0.1)))
-    model = walker().contact("c", ("leg", hull), belt, surface_velocity=(1, 2, 3)).build()
+    along = np.array(belt[1].placement.rotation) @ (1.0, 2.0, 0.0)
+    model = walker().contact("c", ("leg", hull), belt, surface_velocity=along).build()
     for normal in ("x", "y", "z", (1, 2, 3)):
         s = np.array(reflection(normal))
         (old,), (new,) = model.contacts, model.mirror(normal).contacts

@@ -22,7 +22,7 @@ from spanloop.compiler.lower import Stage
 from spanloop.compiler.lower.schedule import Item
 from spanloop.contacts.delassus import PREFIX, DelassusCalls, named
 from spanloop.contacts.mechanics import ContactMechanics
-from spanloop.contacts.solver import solver_calls
+from spanloop.contacts.solver.rounds import solver_calls
 from spanloop.contacts.stage_function import StageFunction
 from spanloop.kernels import KernelSpec, content
 from spanloop.model import Model
@@ -60,7 +60,7 @@ class ContactProblem:
     def solved(self, active: np.ndarray | None = None, **rows: np.ndarray) -> dict[str, np.ndarray]:
         """f (n, size) [N, N m], W, accelerations of the points without contacts, changes of v̇ and the residual [m/s²].
 
-        rows: q, v, a (accelerations without contacts), on, toward, coefficients, as in contacts/solver.py.
+        rows: q, v, a (accelerations without contacts), on, toward, coefficients, as in contacts/solver/rounds.py.
         """
         own = {PREFIX + n: rows[n] for n in ("on", "toward", "coefficients")}
         found = self._solution(q=rows["q"], v=rows["v"], a=rows["a"], **own, **self._given(active))

@@ -10,7 +10,7 @@ step, so that a ball in free fall bounces exactly, and no energy comes from poin
 for which an impulse displaces: of a point that bounces, what is left of the step; of one that comes to rest, gap /
 (h u_n), which lands it; of one that was closed, ½, as of a force that is constant during the step, so that resting and
 sliding are exact, or the share of what strikes elsewhere and makes it react.
-Gaps that are negative after that are taken back by the least impulses along the normals, which change no velocity.
+Gaps that are negative after that are taken back (overlaps.py).
 
 A contact with a stiffness k and a damping c has r = 1/(h² k + h c) added to W_nn and r h k gap⁻ to u_n: a spring and a
 damper, taken implicitly. gap⁻: at the start of the step.
@@ -20,18 +20,13 @@ the last step, of points that were closed before it. The solve finds the impulse
 light feet see velocities that feet have; without, a damper would act on the fall of a foot that the ground holds, and a
 robot would stand too low by a share of the order of the step times the damper's rate.
 
-Arrays of the state, beside those of delassus.py and solver.py: f (n · block), gap (n), force (n · block) and tau (nv),
-which are expected in the next step, tau as at neutral coordinates; left (3): the largest residual
-[m/s], the largest penetration at the end of a step [m], the number of steps with a jam; why (2): residual of the last
-solve, and the number of the last point that jammed, plus 1, or 0: they stay where a step fails. k (n · 7) are
-coefficients, in the order of COEFFICIENTS. A step without any point that is on changes nothing, to the bit.
+A step without any point that is on changes nothing, to the bit; contact_arrays.py has what runs carry.
 
 A point jams (Painlevé) that was closed before the step and slips, and whose friction presses it into the surface: no
 force answers, or several do, and the solve finds an impulse that does not fall with the step.
 
 Where impacts are located (simulation/events), a point that is armed, having been apart, is not on in a step: the step
-ends where it closes. There `impact` solves the same problem for the velocities alone, u⁻ being the velocity itself:
-p (n · block) are its impulses, lost (n) is the energy that they take [J].
+ends where it closes, and contact_impact.py follows.
 """
 
 from __future__ import annotations
@@ -40,46 +35,20 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from spanloop.algorithms.contact.friction_cone import jam
-from spanloop.algorithms.contact.points import ContactPoints
-from spanloop.compiler.lower import Block, For, Repeat, Stage, When
+from spanloop.compiler.lower import Block, For, Stage, When
 from spanloop.compiler.lower.schedule import Item, Place, following
+from spanloop.contacts.contact_arrays import CLOSED, UNSOLVED, WHY
+from spanloop.contacts.contact_impact import ContactImpact
 from spanloop.contacts.delassus import PREFIX, DelassusCalls, named
 from spanloop.contacts.mechanics import ContactMechanics
-from spanloop.contacts.solver import FAILED, solver_calls
+from spanloop.contacts.overlaps import Overlaps
+from spanloop.contacts.solver.rounds import FAILED, solver_calls
 from spanloop.contacts.tunnelling import tunnel_calls
 from spanloop.math.scalar import absolute, sqrt, where
 from spanloop.math.vector3 import total
 
-COEFFICIENTS = ("friction", "torsion", "rolling", "restitution", "resting", "stiffness", "damping")  # of a point
-DEEP = 1e-10  # m: a penetration that is taken back
-CLOSED = 1e-9  # m: a point with a smaller gap is closed: bodies that fall together touch as they did
-NEAR = 1e-8  # m: points that are no further apart take part in an impact
-PUSHED = 1e-14  # m: where taking back ends
-SWEEPS = 200  # of taking back, at most
-ROUNDS = 4  # of taking back: normals turn while a point moves
-UNSOLVED = 1e-9  # m/s: a step whose contacts are solved neither to this nor to rounding fails
 SLOW = 1e-9  # m/s: a point that is slower does not slip
-WHY = PREFIX + "why"  # array of the state that stays where a step fails
-
-
-def coefficients(points: ContactPoints) -> np.ndarray:
-    """The coefficients (n · 7) of all points; a stiffness of 0 stands for a hard contact."""
-    three = np.reshape(points.coefficients, (points.n, 3))
-    soft = [0.0 if k is None else k for k in points.stiffness]
-    return np.column_stack([three, points.restitution, points.resting, soft, points.damping]).ravel()
-
-
-RECORDED = named("f", "gap", "left")  # arrays of the state that samples have
-TORQUES = PREFIX + "tau"
-
-
-def state_sizes(points: ContactPoints, nv: int) -> dict[str, int]:
-    """What a run with contacts carries from step to step."""
-    recorded = dict(zip(RECORDED, (points.n * points.B, points.n, 3), strict=True))
-    return recorded | {PREFIX + "force": points.n * points.B, TORQUES: nv}
 
 
 class ContactStep:
@@ -108,9 +77,9 @@ class ContactStep:
         self.delassus = DelassusCalls(stage, mechanics)
         self.n, self.block = mechanics.n, mechanics.block
         size = self.n * self.block
-        one = ("touching", "residual", "deep", "left.push", "sum", "strike")
+        one = ("touching", "residual", "strike")
         sizes = {"b": size, "share": size, "change": size, "toward": 2 * self.n, "coefficients": 3 * self.n}
-        numbers = ("soft", "approach", "free", "here", "push", "yielding")
+        numbers = ("soft", "approach", "free", "yielding")
         sizes |= dict.fromkeys(numbers, self.n) | dict.fromkeys(("v", "before"), mechanics.model.nv)
         for name, count in (sizes | dict.fromkeys(one, 1)).items():
             stage.array(PREFIX + name, count)
@@ -147,13 +116,7 @@ class ContactStep:
             *d.gather(PREFIX + "share"),
             d.to_joints(PREFIX + "dv"),
             *self._displace(q, before, landed, after),
-            d.gaps(landed, PREFIX + "here"),
-            self._keep_gaps(gap),
-            When(
-                (Repeat((*self._take_back(), *self._retreat(landed, after, gap)), PREFIX + "deep", ROUNDS),),
-                PREFIX + "deep",
-            ),
-            self._count(gap, left),
+            *Overlaps(d, self.moved, self.turned, landed, after, gap).calls(left),
             *self._watched(gap, f, free),
             *d.gather(force),
             d.to_torques(q, torques),
@@ -165,43 +128,7 @@ class ContactStep:
 
     def impact(self, q: str, v: str, event: str) -> list[Item]:
         """An impact at q where `event` is positive: v changes in place, p and lost are filled."""
-        d, p = self.delassus, self.stage.array(PREFIX + "p", self.n * self.block)
-        lost = self.stage.array(PREFIX + "lost", self.n)
-        none = self.stage.call("no_impact", (), (p, lost), lambda: ([0.0] * (self.n * self.block), [0.0] * self.n))
-        contact = [
-            *d.factor(q, v, v, PREFIX + "v"),
-            For("i", 0, self.n, (self._strike(),)),
-            *d.matrix(),
-            *self._solve(p),
-            *d.gather(p),
-            d.to_joints(PREFIX + "dv"),
-            d.to_links("V0"),
-            For("i", 0, self.n, (self._lose(p, lost),)),
-            self._rebound(v),
-        ]
-        seen = [none, d.touch(q, PREFIX + "here"), *self._gaps_at(event), self._close(NEAR, event)]
-        return [*seen, When(tuple(contact), PREFIX + "touching")]
-
-    def _gaps_at(self, event: str) -> list[Item]:
-        """Gaps where an event is; those of other runs stay as they are, to the bit.
-
-        Where a body that pushes has gone, no forces are expected any more.
-        """
-
-        def page(here, gap, event):
-            return ([where(event[0] > 0.5, a, b) for a, b in zip(here, gap, strict=True)],)
-
-        def forget(force, tau, present):
-            gone: Any = 0.0
-            for i, bodies in enumerate(self.bodies):
-                for body in bodies:
-                    gone = where((force[self.block * i] > 0.0) & ~(present[body] > 0.5), 1.0, gone)
-            return tuple([where(gone > 0.5, 0.0, x) for x in array] for array in (force, tau))
-
-        calls: list[Item] = [self.stage.call("gaps_at", (*named("here", "gap"), event), named("gap"), page)]
-        if any(self.bodies):
-            calls.append(self.stage.call("forget", (*named("force", "tau"), "present"), named("force", "tau"), forget))
-        return calls
+        return ContactImpact(self.delassus, self._close, self._solve, self.bodies).calls(q, v, event)
 
     # ---- the problem
 
@@ -229,43 +156,6 @@ class ContactStep:
             return on, [some]
 
         return self.stage.call("strike_at" if event else "closed", reads, named("on", "touching"), page)
-
-    def _strike(self) -> Item:
-        """b of a point in an impact: its velocity, and the share of it that is reversed."""
-        d = self.delassus
-
-        def page(rows, moving, k, *V):
-            u = [a - b for a, b in zip(d.along(rows, *V), moving, strict=True)]
-            return [u[0] + k[3] * where(u[0] < -k[4], u[0], 0.0), *u[1:]], u, [0.0], [0.0, 0.0], list(k[:3])
-
-        reads = [d.of_point(n) for n in ("rows", "moving", "k")] + [d.of_link("V", w) for w in range(len(d.ways))]
-        self.stage.array(PREFIX + "u", self.n * self.block)
-        writes = [d.of_point(n) for n in ("b", "u", "soft", "toward", "coefficients")]
-        return self.stage.call("strike", reads, writes, page)
-
-    def _lose(self, p: str, lost: str) -> Item:
-        """The energy that a point takes: −½ p · (u + u⁺), u with the velocity of a surface that moves on its body."""
-        d = self.delassus
-
-        def page(rows, moving, u, p, on, *V):
-            change = d.along(rows, *V)
-            lost = total([-(f * (x + m + 0.5 * y)) for f, x, m, y in zip(p, u, moving, change, strict=True)])
-            return ([where(on[0] > 0.5, lost, 0.0)],)
-
-        impulse = Block(p, self.block, (("i", self.block),))
-        reads = [d.of_point("rows"), d.of_point("moving"), d.of_point("u"), impulse, d.of_point("on")]
-        reads += [d.of_link("V0", w) for w in range(len(d.ways))]
-        return self.stage.call("lose", reads, (Block(lost, 1, (("i", 1),)),), page)
-
-    def _rebound(self, v: str) -> Item:
-        """v after an impact; one that is not solved leaves no number."""
-
-        def page(v, closed, dv, touching, residual, failed, why):
-            out = [where(touching[0] > 0.0, a + b, c) for a, b, c in zip(closed, dv, v, strict=True)]
-            solved = (residual[0] < UNSOLVED) | ~(failed[0] > 0.0) | ~(touching[0] > 0.0)
-            return [where(solved, out[0], math.nan), *out[1:]], [where(solved, why[0], residual[0]), why[1]]
-
-        return self.stage.call("rebound", (v, *named("v", "dv", "touching", "residual"), FAILED, WHY), (v, WHY), page)
 
     def _approach(self) -> Item:
         """b of a point: its velocity without impulses, with restitution or the force of a spring."""
@@ -373,7 +263,7 @@ class ContactStep:
             size = sqrt(b[1] * b[1] + b[2] * b[2])
             slips = size > SLOW
             slip = [x / where(slips, size, 1.0) for x in b[1:3]]
-            rests = (on[0] > 0.5) & (start[0] <= DEEP) & (f[0] > 0.0)
+            rests = (on[0] > 0.5) & (start[0] <= CLOSED) & (f[0] > 0.0)
             return ([why[0], where(rests & slips & jam(W, k[0], slip), number[0] + 1.0, why[1])], [number[0] + 1.0])
 
         number = self.stage.array(PREFIX + "number", 1)
@@ -452,81 +342,6 @@ class ContactStep:
             return ([0.0 if k in driven else x for k, x in enumerate(self.turned(q, tau, neutral))],)
 
         return self.stage.call("fix", (q, torques), (torques,), page)
-
-    def _keep_gaps(self, gap: str) -> Item:
-        """Gaps after the step, of runs that touch; and whether one has to be taken back."""
-
-        def page(here, gap, on, touching, k):
-            now = [where(touching[0] > 0.0, a, b) for a, b in zip(here, gap, strict=True)]
-            deep: Any = -1.0
-            for i in range(self.n):
-                hard = where(k[7 * i + 5] > 0.0, 0.0, on[i])
-                deep = where((hard > 0.5) & (here[i] < -DEEP) & (touching[0] > 0.0), 1.0, deep)
-            return now, [deep]
-
-        reads = (*named("here"), gap, *named("on", "touching", "k"))
-        return self.stage.call("keep_gaps", reads, (gap, PREFIX + "deep"), page)
-
-    def _take_back(self) -> list[Item]:
-        """The least impulses along the normals that open all gaps: Gauss-Seidel sweeps, then gathered on the links."""
-        d, call = self.delassus, self.stage.call
-        n, (push, here, on, deep, turn) = self.n, named("push", "here", "on", "deep", "left.push")
-        start = call("unpushed", (), (push,), lambda: ([0.0] * n,))
-        own, other = Block(push, 1, (("i", 1),)), Block(push, 1, (("j", 1),))
-        begin = call("begin_row", (Block(here, 1, (("i", 1),)),), (PREFIX + "sum",), lambda x: (list(x),))
-        add = call(
-            "add_row", (d.of_pair("i", "j", 1), other, PREFIX + "sum"), (PREFIX + "sum",),
-            lambda W, x, s: ([s[0] + W[0] * x[0]],),
-        )  # fmt: skip
-
-        def update(W, x, s, on, k, busy, worst):
-            new = x[0] - s[0] / where(W[0] > 0.0, W[0], 1.0)
-            new = where((on[0] > 0.5) & (new > 0.0) & ~(k[5] > 0.0), new, 0.0)
-            change = absolute(new - x[0]) * W[0]
-            goes_on = busy[0] > 0.0
-            return [where(goes_on, new, x[0])], [where(worst[0] < change, change, worst[0])]
-
-        sum_ = PREFIX + "sum"
-        worst = self.stage.array(PREFIX + "worst", 1)
-        reads = (d.of_pair("i", "i", 1), own, sum_, Block(on, 1, (("i", 1),)), d.of_point("k"), turn, worst)
-        sweep = For("i", 0, n, (begin, For("j", 0, n, (add,)), call("update_row", reads, (own, worst), update)))
-        fresh = call("sweep_begins", (), (worst,), lambda: ([0.0],))
-
-        def judge(worst, busy):
-            return ([where((busy[0] > 0.0) & (worst[0] > PUSHED), 1.0, -1.0)],)
-
-        judged = call("sweep_ends", (worst, turn), (turn,), judge)
-        busy = call("push_begins", (deep,), (turn,), lambda deep: (list(deep),))
-
-        def along_normals(x):
-            return ([y for p in x for y in (p, *([0.0] * (self.block - 1)))],)
-
-        spread = call("along_normals", (push,), (PREFIX + "share",), along_normals)
-        return [start, busy, Repeat((fresh, sweep, judged), turn, SWEEPS, usual=4), spread, *d.gather(PREFIX + "share")]
-
-    def _retreat(self, landed: str, after: str, gap: str) -> list[Item]:
-        """q⁺ after what is taken back, and its gaps; v⁺ keeps its direction in the world."""
-
-        def page(q, v, dq, deep):
-            to = self.moved(q, dq)
-            pairs = (to, q), (self.turned(q, v, to), v)
-            return tuple([where(deep[0] > 0.0, a, b) for a, b in zip(*pair, strict=True)] for pair in pairs)
-
-        move = self.stage.call("retreat", (landed, after, *named("dv", "deep")), (landed, after), page)
-        d = self.delassus
-        return [d.to_joints(PREFIX + "dv"), move, d.gaps(landed, PREFIX + "here"), self._keep_gaps(gap)]
-
-    def _count(self, gap: str, left: str) -> Item:
-        """The largest penetration so far of hard contacts."""
-
-        def page(gap, on, k, touching, left):
-            worst = left[1]
-            for i in range(self.n):
-                depth = where((on[i] > 0.5) & ~(k[7 * i + 5] > 0.0) & (touching[0] > 0.0), -gap[i], 0.0)
-                worst = where(worst < depth, depth, worst)
-            return ([left[0], worst, left[2]],)
-
-        return self.stage.call("count", (gap, *named("on", "k", "touching"), left), (left,), page)
 
 
 def _share_left(u: Any, gained: Any, rate: Any) -> Any:

@@ -73,7 +73,7 @@ def _touched(W: np.ndarray, directions: np.ndarray) -> np.ndarray:
     S = S / scale[:, :, None] / scale[:, None, :]
     every = np.arange(points * size)
     S[:, every, every] += ~exists  # columns that are not there are no null vectors
-    values, vectors = np.linalg.eigh(S)
+    values, vectors = np.linalg.eigh(np.nan_to_num(S))  # states that are refused
     null = values < _NULL * np.maximum(values[:, -1:], 1.0)
     sizes = np.sqrt(np.einsum("kiv,kv->ki", vectors**2, null.astype(float)))
     touched: np.ndarray = (sizes.reshape(k, points, size) > _TOUCHED).any(axis=-1)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from spanloop.compiler.runtime.arrays import converted
 from spanloop.compiler.runtime.nan_rows import OneWarning, refuse_states
 from spanloop.contacts.contact_problem import ContactProblem
 from spanloop.contacts.uniqueness import directions, unique
@@ -103,7 +104,10 @@ def contact_solution(
     active_loops: Iterable[str] | None,
 ) -> ContactSolution:
     """The solution at q, v under tau and external forces."""
-    v, tau = (np.zeros(robot.model.nv) if x is None else x for x in (v, tau))
+    nq, nv = robot.model.nq, robot.model.nv
+    v, tau = (np.zeros(nv) if x is None else x for x in (v, tau))
+    given = (("q", nq, q), ("v", nv, v), ("tau", nv, tau))
+    q, v, tau = (converted("contact_solution", *each, np.dtype(float)) for each in given)
     with OneWarning("contact_solution"):
         free = robot.forward_dynamics(q, v, tau, forces=forces, active_loops=active_loops)
         found = robot.contact_geometry(q, v)

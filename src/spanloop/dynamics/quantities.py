@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spanloop.compiler.runtime.nan_rows import OneWarning, refuse_states
+from spanloop.compiler.runtime.arrays import converted
+from spanloop.compiler.runtime.nan_rows import OneWarning
 from spanloop.contacts.contact_problem import ContactProblem
 from spanloop.dynamics import contact_calls, manipulability, workspace
 from spanloop.dynamics.contact_calls import ContactGeometry
@@ -17,7 +17,7 @@ from spanloop.dynamics.contact_solution import ContactSolution, contact_solution
 from spanloop.dynamics.kernel_calls import ByName, KernelCalls
 from spanloop.dynamics.manipulability import Manipulability
 from spanloop.dynamics.workspace import Workspace
-from spanloop.errors import InputError, Reason, Refusal
+from spanloop.errors import InputError
 from spanloop.types import Array
 
 
@@ -91,18 +91,16 @@ class Quantities(KernelCalls):
         W f is the change of their velocities along (n, t1, t2) due to impulses f along them, side a against side b.
         With torsion or rolling in the model it is (..., 6 n, 6 n): three more for turning about the same axes.
 
-        InputError: the model has no contacts.
+        InputError: the model has no contacts. StateError: a quaternion is off unit length; NaN rows in a batch.
         """
         self._refuse_without_contacts("delassus")
+        rows = converted("delassus", "q", self.model.nq, q, np.dtype(float))
         with OneWarning("delassus"):
-            leading = self.contact_geometry(q).gap.shape[:-1]  # refuses what is no state
-            rows = np.array(q, float).reshape(math.prod(leading), self.model.nq)
-            mask = self._row_mask_of(active_loops) if self._contact_problem.mechanics.given else None
-            W = self._contact_problem.delassus(rows, mask)
-            lost = np.flatnonzero(~np.isfinite(W).all(axis=(1, 2)))
-            singular = Refusal(Reason.SINGULAR_CLOSURE, "impulses have no finite answer: loops lose rank, or mass")
-            refuse_states("delassus", lost, lambda _: singular, leading, W)
-        return W.reshape(*leading, *W.shape[1:])
+            refused = np.isnan(self._kernel("contact_geometry")(rows)[..., 0, 0])
+        mask = self._row_mask_of(active_loops) if self._contact_problem.mechanics.given else None
+        W = self._contact_problem.delassus(np.ascontiguousarray(rows.reshape(-1, self.model.nq)), mask)
+        W[refused.reshape(-1)] = np.nan
+        return W.reshape(*rows.shape[:-1], *W.shape[1:])
 
     def contact_solution(
         self,
@@ -124,7 +122,7 @@ class Quantities(KernelCalls):
         >>> ball = sl.Builder("ball").body("ball", 1.0, inertia=[0.004] * 3).free("root", "world", "ball").build()
         >>> ball = ball.with_contact("ball", ("ball", sl.contacts.Sphere(0.1)), "ground", friction=0.5)
         >>> print(sl.Dynamics(ball).contact_solution([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.1]).force.round(6) + 0.0)
-        [[0.      0.      9.80665]]
+        [[0.   0.   9.81]]
         """
         self._refuse_without_contacts("contact_solution")
         return contact_solution(self, self._contact_problem, q, v, tau, forces, active_loops)  # type: ignore[arg-type]

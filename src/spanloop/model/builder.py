@@ -23,6 +23,7 @@ from spanloop.joints import (
 )
 from spanloop.joints.kind import checked_axis
 from spanloop.model import user_input
+from spanloop.model.contacts.contact_check import refuse_same_pairs
 from spanloop.model.contacts.contact_input import GROUND, ContactSettings, Side, contact_of
 from spanloop.model.exact_rotations import snap_axis, snap_rotation
 from spanloop.model.inertia_check import check_inertias
@@ -418,7 +419,9 @@ class Builder:
             more = f" ({len(moved) - 1} more bodies likewise: model.notes)" if moved[1:] else ""
             warnings.warn(f"{moved[0]}, for poses and forces too{more}", SpanloopWarning, stacklevel=2)
         notes = (*self._notes, *moved, *check_inertias(model, strict=True))
-        return replace(model, contacts=tuple(contacts), notes=notes)
+        model = replace(model, contacts=tuple(contacts), notes=notes)
+        refuse_same_pairs(model, contacts)
+        return model
 
     def _add_joint(
         self,

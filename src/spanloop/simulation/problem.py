@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import spanloop
-from spanloop.contacts.contact_step import COEFFICIENTS
+from spanloop.contacts.contact_arrays import COEFFICIENTS
 from spanloop.contacts.settings import contacts_of
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, Refusal, UnsupportedError
@@ -117,8 +117,11 @@ class Problem:
         touching = contacts_of(model, contacts) if model.contacts or contacts != "steps" else None
         if loops.stabilization == "minimal" and (model.loops or model.couplings):
             initial_state.refuse_minimal(robot, method)
-            if touching:
-                raise UnsupportedError("simulate: contacts need closures='project'; closures is 'minimal'")
+        if touching and loops.stabilization != "project" and (model.loops or model.couplings):
+            words = (
+                f"simulate: contacts need closures='project' in a model with loops; closures is {loops.stabilization!r}"
+            )
+            raise UnsupportedError(f"{words}. contacts='ignore' leaves contacts out")
         active = None if loops.active_loops is None else checked_active_loops(model, loops.active_loops, "simulate")
         switching, ends = None, None
         located = touching.points.names if touching and touching.settings.impacts == "events" else ()

@@ -35,7 +35,7 @@ from spanloop.algorithms.closed.closure_kinematics import (
     masks,
 )
 from spanloop.algorithms.contact.points import ContactPoints, gaps
-from spanloop.contacts.contact_step import COEFFICIENTS, RECORDED, TORQUES
+from spanloop.contacts.contact_arrays import COEFFICIENTS, RECORDED, TORQUES
 from spanloop.contacts.geometry_check import OVERLAP
 from spanloop.contacts.mechanics import ContactMechanics
 from spanloop.errors import InputError, Reason, Refusal, StateError

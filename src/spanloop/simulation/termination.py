@@ -13,7 +13,7 @@ import numpy as np
 
 from spanloop.compiler.render.rollout import HALTED, NOT_CONVERGED
 from spanloop.compiler.runtime.rollout import Steps
-from spanloop.contacts.contact_step import UNSOLVED, WHY
+from spanloop.contacts.contact_arrays import UNSOLVED, WHY
 from spanloop.errors import Reason, Refusal
 from spanloop.simulation.events.endings import Events
 from spanloop.simulation.events.outcomes import outcome_of, too_many, undefined
@@ -136,7 +136,7 @@ class Termination:
         g = self.loop.grid
         t = self.loop.start + int(p.counts[k]) * g.h
         bits = int(p.why[k])
-        present = p.state[k, self.layout.places["present"]] if "present" in self.layout else ()
+        present = p.state[k, self.layout.places["present"]].tolist() if "present" in self.layout else ()
         passing = self.problem.passing(t, *self._state(p.state[k]), k, g.h, present)
         if passing is not None:
             return End(Outcome(EndReason.TUNNEL, f"at t = {t:.6g} s {passing}", t), *self._state(p.state[k]))

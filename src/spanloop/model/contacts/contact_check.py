@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanloop.errors import ModelError, listed, nearest
-from spanloop.model.contacts.contact import MOST_VERTICES, PAIRS, Contact
+from spanloop.model.contacts.contact import MOST_VERTICES, PAIRS, Contact, ContactSide
 from spanloop.model.parts import WORLD, Geometry, Joint
 from spanloop.model.poses import hosts_of
 from spanloop.model.value_check import check_geometry, check_numbers, label
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from spanloop.model.model import Model
 
 FLAT = 1e-9  # extent of a hull across its thinnest direction, of the longest, below which it has no volume
+ACROSS = 1e-2  # of the velocity of a surface: this much may be along its normal, where it has no effect
 _SOLID = ("sphere", "capsule", "box", "cylinder")  # shapes whose sizes are more than 0
 _NOT_NEGATIVE = ("friction", "torsion", "rolling", "damping", "resting")
 
@@ -37,6 +38,31 @@ def check_contacts(model: Model, joints: Iterable[Joint]) -> None:
         _check_links(c, links[c.a.at], links[c.b.at], owner)
         _check_numbers(c, owner)
     _check_point_names(model)
+
+
+def refuse_same_pairs(model: Model, new: Iterable[Contact]) -> None:
+    """Raise ModelError where a new contact is of the two shapes of another one: both would push at the same points."""
+    taken: dict[frozenset[object], Contact] = {}
+    new = list(new)
+    for c in (*(c for c in model.contacts if c not in new), *new):
+        key = frozenset(_shape_in_body(model, s) for s in c.sides)
+        if key in taken and c in new:
+            raise ModelError(
+                f"{label('contact', c)} is of the same two shapes as {label('contact', taken[key])}: the "
+                f"{c.a.geometry.shape} of {c.a.at!r} and the {c.b.geometry.shape} of {c.b.at!r}. Leave one of them "
+                f"out, or remove one, model.remove({taken[key].name!r}, kind='contact')"
+            )
+        taken.setdefault(key, c)
+
+
+def _shape_in_body(model: Model, side: ContactSide) -> object:
+    """What two sides that are the same have in common: the body, the shape, and where it is, to 1e-9."""
+    body, placement = side.on(model)
+    g, turned = side.geometry, np.array(placement.rotation)
+    place = [*np.ravel(turned), *placement.position]
+    if g.shape == "plane":  # moved along itself it is the same
+        place = [*turned[:, 2], float(turned[:, 2] @ placement.position)]
+    return body, g.shape, g.size, g.vertices, tuple(np.round(place, 9) + 0.0)
 
 
 def links_of(model: Model, joints: Iterable[Joint]) -> dict[str, str]:
@@ -127,6 +153,7 @@ def _check_numbers(c: Contact, owner: str) -> None:
     if len(c.surface_velocity) != 3:
         raise ModelError(f"{owner}: surface_velocity is {c.surface_velocity}; expected three numbers [m/s]")
     check_numbers(c.surface_velocity, f"{owner}: surface_velocity")
+    _check_conveyor(c, owner)
     if c.stiffness is not None:
         check_numbers((c.stiffness,), f"{owner}: stiffness")
         if c.stiffness <= 0.0:
@@ -136,6 +163,19 @@ def _check_numbers(c: Contact, owner: str) -> None:
             f"{owner}: damping is {c.damping:g} N s/m and there is no stiffness; a hard contact has none. "
             "Give stiffness= too, or restitution="
         )
+
+
+def _check_conveyor(c: Contact, owner: str) -> None:
+    """The surface of a plane moves along itself."""
+    velocity = np.array(c.surface_velocity)
+    if c.b.geometry.shape == "plane":
+        normal = np.array(c.b.geometry.placement.rotation)[:, 2]
+        along = float(normal @ velocity)
+        if abs(along) > ACROSS * float(np.linalg.norm(velocity)):
+            raise ModelError(
+                f"{owner}: surface_velocity is {c.surface_velocity} m/s, of which {along:.4g} m/s are along the normal "
+                f"of the plane of {c.b.at!r}; a surface moves along itself. Let the body move instead"
+            )
 
 
 def _check_point_names(model: Model) -> None:

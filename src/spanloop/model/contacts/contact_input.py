@@ -100,6 +100,9 @@ def _with_shape(model: Model, given: Any, owner: str) -> tuple[str, Geometry]:
         at, shape = given
     except (TypeError, ValueError):
         raise InputError(f"{owner} is {given!r}; expected a name, or {_EXAMPLE}") from None
+    if isinstance(at, Geometry):
+        name = repr(shape) if isinstance(shape, str) else "name"
+        raise InputError(f"{owner} is a shape and a name; expected the name first, ({name}, shape), as {_EXAMPLE}")
     at = _place(model, at, owner)
     if isinstance(shape, (int, np.integer)) and not isinstance(shape, bool):
         shape = _collision_shape(model, at, int(shape), owner)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from spanloop.errors import InputError, ModelError, listed, nearest
 from spanloop.model import user_input
 from spanloop.model.contacts.contact import PAIRS, Contact
-from spanloop.model.contacts.contact_check import links_of, partners
+from spanloop.model.contacts.contact_check import links_of, partners, refuse_same_pairs
 from spanloop.model.contacts.contact_input import GROUND, ContactSettings, Side, collision_shapes, contact_of
 from spanloop.model.contacts.shapes import Plane
 from spanloop.model.parts import WORLD, Geometry, Placement
@@ -68,7 +68,7 @@ def with_contact(
         "surface_velocity": surface_velocity,
         "resting": resting,
     }
-    return replace(model, contacts=(*model.contacts, contact_of(model, name, a, b, settings)))
+    return _with(model, [contact_of(model, name, a, b, settings)])
 
 
 def with_ground(
@@ -109,7 +109,21 @@ def with_ground(
             contacts.append(contact_of(model, name, (body, k), ground, settings))
     if settings.get("friction") is None:
         _have_friction(found)
-    return replace(model, contacts=(*model.contacts, *contacts))
+    taken = [c.name for c in contacts if c.name in {old.name for old in model.contacts}]
+    if taken:
+        raise ModelError(
+            f"with_ground: model {model.name!r} already has contacts {listed(map(repr, taken), 4)}, as after another "
+            "with_ground; call it once, with all settings. bodies=[...] and skip=[...] choose bodies, and "
+            f"model.remove({taken[0]!r}, kind='contact') removes a contact"
+        )
+    return _with(model, contacts)
+
+
+def _with(model: Model, contacts: list[Contact]) -> Model:
+    """The model with more contacts, of pairs of shapes that have none yet."""
+    out = replace(model, contacts=(*model.contacts, *contacts))
+    refuse_same_pairs(out, contacts)
+    return out
 
 
 def _grounded(model: Model, bodies: str | Iterable[str] | None, skip: str | Iterable[str]) -> list[str]:

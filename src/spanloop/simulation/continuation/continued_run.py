@@ -133,8 +133,7 @@ def _refuse_options(run: Trajectory, q: Any, v: Any, parameters: Any, options: M
             "[one.continued(...) for one in run]"
         )
     given = options.get("contacts")
-    own = (given.friction or {}, given.restitution or {}) if isinstance(given, Settings) else ()
-    if run.surfaces is not None or any(np.ndim(x) for values in own for x in values.values()):
+    if run.surfaces is not None or (isinstance(given, Settings) and given.differs_in_runs):
         raise InputError(
             "continued: the runs of this batch have friction or restitution of their own. Continue them one by one: "
             "[one.continued(...) for one in run]"

@@ -25,8 +25,9 @@ from typing import Any
 
 from spanloop.compiler.lower import Block, Call, Plan, Repeat, Schedule, Stage, When, unrolled, with_demands_in_output
 from spanloop.compiler.lower.schedule import following
-from spanloop.contacts import contact_step
-from spanloop.contacts.contact_step import TORQUES, ContactStep
+from spanloop.contacts import contact_arrays
+from spanloop.contacts.contact_arrays import TORQUES
+from spanloop.contacts.contact_step import ContactStep
 from spanloop.joints import JointKind
 from spanloop.math.scalar import where
 from spanloop.simulation.controllers import traced
@@ -57,7 +58,7 @@ class StateLayout:
         if len(events):
             sizes["g"] = len(events)
         if system.contacts:
-            sizes |= contact_step.state_sizes(system.contacts, nv) | {contact_step.WHY: 2}
+            sizes |= contact_arrays.state_sizes(system.contacts, nv) | {contact_arrays.WHY: 2}
         if system.switching:
             sizes |= state_sizes(system.switching, system.sizes)
         if dtype == "float32":
@@ -302,7 +303,7 @@ class ScheduleBuilder:
             tuple(self.begin),
             tuple(self._calls),
             "halt" if halts else None,
-            tuple(n for n in (*IN_PLACE, contact_step.WHY) if n in self.layout),
+            tuple(n for n in (*IN_PLACE, contact_arrays.WHY) if n in self.layout),
         )
 
     def _advance_with_rests(self, name: str, reads: Sequence[str], compute: Callable, after: Mapping[str, int]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from spanloop.contacts import Settings
+from spanloop.contacts.settings import IMPACTS
 from spanloop.errors import FileError, InputError, nearest
 from spanloop.model import Model
 from spanloop.model.files.file_io import checked_path, decoded, read_file
@@ -129,14 +130,18 @@ def _contacts(top: Table) -> dict[str, Any]:
     """How contacts are treated: contacts = "events", or a table [contacts]."""
     if not isinstance(top.content["contacts"], Mapping):
         values: dict[str, Any] = {"impacts": top.text("contacts")}
+        if values["impacts"] not in IMPACTS:
+            raise FileError(f"{top.where}: contacts is {values['impacts']!r}; expected {', '.join(map(repr, IMPACTS))}")
     else:
         inner = top.table("contacts")
         values = {key: inner.text(key) for key in ("impacts", "on_jam") if key in inner.content}
         for key in ("friction", "restitution"):
-            if key in inner.content:
+            if isinstance(inner.content.get(key), Mapping):
                 own = inner.table(key)
                 values[key] = {name: own.number(name) for name in own.content}
                 own.end()
+            elif key in inner.content:
+                values[key] = inner.number(key)
         inner.known |= {"impacts", "on_jam", "friction", "restitution"}
         inner.end()
     try:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from spanloop.dynamics import Dynamics
-from spanloop.errors import StateWarning
+from spanloop.errors import InputError, StateWarning
 from spanloop.model import Model
 from spanloop.model.parts import WORLD
 from spanloop.trajectory.quantities import over_samples, pose
@@ -178,6 +178,11 @@ def in_point(axes: np.ndarray, vector: np.ndarray) -> np.ndarray:
 
 def contact_samples(run: Trajectory) -> ContactSamples:
     """The contacts of a run whose segments have the contacts of its model."""
+    if run.parameters is not None:
+        raise InputError(
+            "contacts: the runs of this batch have parameters of their own, and with them masses and lengths; contacts "
+            "are those of one run: run[0].contacts"
+        )
     points = Points.of_run(run)
     found = geometry(run.robot, points, run.q, run.v)
     absent = _absent(run, points)

@@ -10,6 +10,7 @@ from typing import Any, cast
 from spanloop.errors import FileError, InputError, ModelError, nearest
 from spanloop.joints import CLOSURE_KINDS, JointKind
 from spanloop.model.contacts.contact import SETTINGS, Contact
+from spanloop.model.contacts.contact_check import refuse_same_pairs
 from spanloop.model.contacts.contact_input import ContactSettings, Side, contact_of
 from spanloop.model.files.file_io import check_parts, decoded, read_file
 from spanloop.model.model import Model
@@ -208,7 +209,10 @@ def loads(data: bytes | str, file: str = "text.toml") -> Model:
     name, contacts = top.text("name"), top.tables("contact")
     top.end()
     model = Model(name, **parts)
-    return replace(model, contacts=tuple(_contact(t, model) for t in contacts)) if contacts else model
+    found = tuple(_contact(t, model) for t in contacts)
+    model = replace(model, contacts=found) if found else model
+    refuse_same_pairs(model, found)
+    return model
 
 
 def parsed(text: str, file: str) -> dict[str, Any]:

@@ -28,8 +28,8 @@ from spanloop.algorithms.contact.friction_cone import (
 )
 from spanloop.compiler.lower import For, Repeat, Stage, When
 from spanloop.compiler.lower.schedule import Item
-from spanloop.contacts.newton_step import newton_step
-from spanloop.contacts.solver_arrays import PREFIX, SolverArrays
+from spanloop.contacts.solver.newton_step import newton_step
+from spanloop.contacts.solver.solver_arrays import PREFIX, SolverArrays
 from spanloop.math.scalar import absolute, sqrt, where
 
 TOLERANCE = 5e-13  # m/s: half of what is promised, 1e-12, which another order of sums may see

@@ -9,8 +9,8 @@ import numpy as np
 
 from spanloop.compiler.lower import Schedule, Stage
 from spanloop.compiler.runtime.rollout import Rollout, Steps
-from spanloop.contacts.solver import COUNTS, solver_calls
-from spanloop.contacts.solver_arrays import PREFIX
+from spanloop.contacts.solver.rounds import COUNTS, solver_calls
+from spanloop.contacts.solver.solver_arrays import PREFIX
 from spanloop.errors import InputError
 from spanloop.kernels import source_hash
 

@@ -15,7 +15,7 @@ from spanloop.algorithms.contact.block_elimination import applied, inverse, less
 from spanloop.algorithms.contact.friction_cone import dense, groups
 from spanloop.compiler.lower import For, When
 from spanloop.compiler.lower.schedule import Item
-from spanloop.contacts.solver_arrays import SolverArrays
+from spanloop.contacts.solver.solver_arrays import SolverArrays
 from spanloop.math.scalar import where
 from spanloop.math.vector3 import total
 
