@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import spanloop as sl
+from spanloop.errors import InputError, StateError
 
 
 def tip() -> sl.Model:
@@ -129,3 +130,42 @@ def test_forces_of_a_run_in_float32_are_in_their_cones_to_float32():
     run = sl.simulate(tip(), [1, 0, 0, 0, 0, 0, 0.1], [0, 0, 0, 1.0, 0, 0], duration=0.1,
                       integrator=sl.Integrator("rk4", dtype="float32"))  # fmt: skip
     assert "cones" not in run.audit().faults
+
+
+# ---- bad input
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda r: r.delassus([1.0, 2.0]), InputError, "expected"),
+        (lambda r: r.delassus("abc"), InputError, "q"),
+        (lambda r: r.delassus([np.nan] * 7), StateError, "delassus: .*nan; every number must be finite"),
+        (lambda r: r.delassus([2.0, 0, 0, 0, 0, 0, 0]), StateError, "delassus: .*length"),
+        (lambda r: sl.contacts.Settings(overlap=True), InputError, "overlap is True"),
+        (lambda r: sl.contacts.Settings(overlap=np.inf), InputError, "overlap is inf"),
+    ],
+)
+def test_bad_input_of_contacts_is_refused_in_words(call, error, words):
+    with pytest.raises(error, match=words):
+        call(sl.Dynamics(tip()))
+
+
+@pytest.mark.parametrize("friction", ["much", [], [[0.1], [0.2, 0.3]]])
+def test_a_friction_of_runs_that_is_no_number_is_refused(friction):
+    with pytest.raises(InputError, match="friction of 'tip' is"):
+        sl.simulate(tip(), duration=0.01, contacts=sl.contacts.Settings(friction={"tip": friction}))
+
+
+def test_batches_without_a_state_have_empty_answers():
+    robot = sl.Dynamics(tip())
+    q, v = np.zeros((0, 7)), np.zeros((0, 6))
+    assert robot.delassus(q).shape == (0, 3, 3)
+    assert robot.contact_solution(q, v, v).force.shape == (0, 1, 3)
+
+
+def test_a_point_of_a_contact_is_named_by_a_whole_number():
+    run = sl.simulate(tip(), [1, 0, 0, 0, 0, 0, 0.2], duration=0.001)
+    for k in (1, "0", slice(0, 1)):
+        with pytest.raises(InputError, match="contact 'tip' has 1 points; there is no point"):
+            run.contacts["tip"][k]

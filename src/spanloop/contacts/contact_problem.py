@@ -73,7 +73,7 @@ class ContactProblem:
     def _square(self, W: np.ndarray) -> np.ndarray:
         """Blocks of points as one matrix."""
         n, B = self.mechanics.n, self.mechanics.block
-        return W.reshape(-1, n, n, B, B).swapaxes(2, 3).reshape(-1, n * B, n * B)
+        return W.reshape(len(W), n, n, B, B).swapaxes(2, 3).reshape(len(W), n * B, n * B)
 
     @cached_property
     def _delassus(self) -> StageFunction:

@@ -53,7 +53,8 @@ class Settings:
             raise InputError(f"contacts: impacts is {self.impacts!r}; expected 'steps', 'events' or 'ignore'")
         if self.on_jam not in JAMS:
             raise InputError(f"contacts: on_jam is {self.on_jam!r}; expected 'continue' or 'end'")
-        if not (isinstance(self.overlap, (int, float)) and self.overlap >= 0.0):
+        length = isinstance(self.overlap, int | float | np.number) and not isinstance(self.overlap, bool)
+        if not (length and 0.0 <= self.overlap < np.inf):
             raise InputError(f"contacts: overlap is {self.overlap!r}; expected a length [m], not negative")
 
         for kind in KINDS:

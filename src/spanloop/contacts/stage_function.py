@@ -39,7 +39,9 @@ class StageFunction:
 
     def __call__(self, **rows: np.ndarray) -> dict[str, np.ndarray]:
         """Outputs (n, size) for inputs (n, size) or (1, size); outputs that are given are what they start from."""
-        asked = max(len(x) for x in rows.values())
+        asked = max(len(x) for x in rows.values()) if all(map(len, rows.values())) else 0
+        if asked == 0:
+            return {name: np.zeros((0, size)) for name, size in self.outputs.items()}
         n = max(asked, 2 if sum(self.outputs.values()) > LARGE else 1)
 
         def joined(sizes: Mapping[str, int]) -> np.ndarray:

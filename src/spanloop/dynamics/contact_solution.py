@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -118,7 +119,7 @@ def contact_solution(
             v=states.v,
             a=states.a,
             on=states.closed.astype(float),
-            toward=states.toward.reshape(len(states.q), -1),
+            toward=states.toward.reshape(len(states.q), 2 * problem.mechanics.n),
             coefficients=np.reshape(problem.mechanics.points.coefficients, (1, -1)),
         )
         with np.errstate(all="ignore"):  # where no finite force answers
@@ -135,7 +136,7 @@ def _states(q: ArrayLike, v: ArrayLike, a: Array, found: ContactGeometry, leadin
     def rows(x: ArrayLike, own: int) -> np.ndarray:
         x = np.asarray(x, float)
         wide = np.broadcast_to(x, (*leading, *x.shape[x.ndim - own :]))
-        return np.ascontiguousarray(wide.reshape(-1, *x.shape[x.ndim - own :]))
+        return np.ascontiguousarray(wide.reshape(math.prod(leading), *x.shape[x.ndim - own :]))
 
     return _States(rows(q, 1), rows(v, 1), rows(a, 1), rows(found.gap, 1), rows(found.axes, 3), rows(rates, 2))
 
@@ -149,7 +150,7 @@ def _solution(
 ) -> ContactSolution:
     points, W = problem.mechanics.points, answer["W"]
     three = np.reshape(points.coefficients, (points.n, 3))
-    friction, f = three[:, 0], answer["f"].reshape(-1, points.n, points.B)
+    friction, f = three[:, 0], answer["f"].reshape(len(W), points.n, points.B)
     after = (np.einsum("kij,kj->ki", W, answer["f"]) + answer["b"]).reshape(f.shape)
     bound = UNSOLVED * (1.0 + np.abs(answer["b"]).max(axis=1, initial=0.0))
     pressed = states.closed & (f[..., 0] > 0.0)
@@ -203,7 +204,7 @@ def _explain(names, states: _States, strikes: np.ndarray, jams: np.ndarray, resi
 def _presses(W: np.ndarray, friction: np.ndarray, along: np.ndarray) -> np.ndarray:
     """Whether n · W (n − µ d) is not positive (k, n): a normal force, with its friction, closes the point."""
     n, size = len(friction), W.shape[-1] // len(friction)
-    own = np.einsum("kiaib->kiab", W.reshape(-1, n, size, n, size))
+    own = np.einsum("kiaib->kiab", W.reshape(len(W), n, size, n, size))
     opens = own[..., 0, 0] - friction * np.einsum("kic,kic->ki", own[..., 0, 1:3], along)
     presses: np.ndarray = opens <= 1e-12 * own[..., 0, 0]
     return presses

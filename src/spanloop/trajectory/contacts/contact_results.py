@@ -119,8 +119,8 @@ class ContactResult:
         """One of its points."""
         names = [n for piece in self._pieces for n in self._point_names(piece)]
         names = list(dict.fromkeys(names))
-        if not -len(names) <= k < len(names):
-            raise InputError(f"contact {self.name!r} has {len(names)} points; there is no point {k}")
+        if not isinstance(k, int | np.integer) or not -len(names) <= k < len(names):
+            raise InputError(f"contact {self.name!r} has {len(names)} points; there is no point {k!r}")
         return ContactResult(self.run, names[k])
 
     def __iter__(self) -> Iterator[ContactResult]:
