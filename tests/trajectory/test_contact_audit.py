@@ -254,3 +254,23 @@ def test_a_foot_that_pushes_off_while_its_leg_turns_is_closed_and_hits_nothing()
     assert not (toe.state[toe.normal_force > 0.0] == "open").any()
     assert not run.contacts.work.hits.any()  # the one impact is an event
     assert "impacts of" not in run.audit()["energy"].sentence
+
+
+@pytest.mark.slow
+def test_samples_several_steps_apart_print_no_balance_that_nobody_knows():
+    audit = sl.simulate(ball(restitution=0.5), [1, 0, 0, 0, 0, 0, 0.6], duration=0.5, sample=0.01).audit()
+    assert audit.well
+    for name in ("energy", "linear momentum", "contact impacts"):
+        assert audit[name].verdict == "not judged"
+        assert "several steps apart" in audit[name].sentence
+        assert " J" not in audit[name].sentence
+        assert np.isnan(audit[name].value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("contacts", ["steps", "events"])
+def test_a_ball_that_rests_or_slides_in_float32_is_well(contacts):
+    single = sl.Integrator(dtype="float32")
+    for v in (None, [0, 0, 0, 1.0, 0, 0]):
+        run = sl.simulate(ball(), [1, 0, 0, 0, 0, 0, 0.1], v, duration=0.3, contacts=contacts, integrator=single)
+        assert run.audit().well, str(run.audit())

@@ -19,7 +19,7 @@ from spanloop.trajectory.audit.event_findings import event_findings, worst_of
 from spanloop.trajectory.audit.findings import NOT_JUDGED, NOT_WELL, WELL, Audit, Finding, doubted, verdict_on
 from spanloop.trajectory.audit.joint_limits import GIVES_WAY, exceeded, has_spring, limited
 from spanloop.trajectory.audit.undeclared_overlaps import overlap_finding
-from spanloop.trajectory.contacts.contact_samples import Points, is_alike
+from spanloop.trajectory.contacts.contact_samples import Points, is_alike, number_type
 from spanloop.trajectory.events import NO_EVENTS
 from spanloop.trajectory.segment_models import row_lengths
 from spanloop.trajectory.selection import first_runs
@@ -42,7 +42,8 @@ _TILTS = 30.0  # by which a misalignment may exceed that of a few states
 @dataclass(frozen=True)
 class Bounds:
     """Bounds of an audit, those of a run in float64; limit: rad or m beyond a limit that are rounding; impact: of the
-    largest kinetic energy, by which an impact may add to it; residual [m/s] and penetration [m] of contacts."""
+    largest kinetic energy, by which an impact may add to it; residual [m/s] and penetration [m] of contacts; rounding:
+    of the energy."""
 
     energy: float = 1e-6
     momentum: float = 1e-6
@@ -54,16 +55,16 @@ class Bounds:
     impact: float = 1e-10
     residual: float = 1e-9
     penetration: float = 1e-6
+    rounding: float = 1e-12
 
 
 _FLOAT32 = Bounds(energy=1e-5, momentum=1e-5, closure=1e-5, velocity=1e-4, quaternion=1e-6, limit=1e-6, impact=1e-5,
-                  residual=1e-4, penetration=1e-4)  # fmt: skip
+                  residual=1e-4, penetration=1e-4, rounding=1e-7)  # fmt: skip
 
 
 def bounds_of(run: Trajectory) -> Bounds:
     """The bounds for the number type of a run."""
-    coarse = any(settings.get("dtype") == "float32" for settings in (*run.earlier, run.settings))
-    return _FLOAT32 if coarse else Bounds()
+    return _FLOAT32 if number_type(run) == "float32" else Bounds()
 
 
 def audit(
@@ -113,7 +114,7 @@ def _of_motion(run: Trajectory, b: Bounds) -> list[Finding]:
     if not has_same_joints(run) or not is_alike(run):
         return worst_of([*(_of_motion(piece, b) for piece in run.pieces), _events(run, b)])
     views = [run] if is_uniform(run) else by_model(run)
-    findings = [_energy(run, b.energy), *_events(run, b)]
+    findings = [_energy(run, b), *_events(run, b)]
     findings += worst_of(_momentum(view, b.momentum) for view in views if balances.floats(view))
     closed = [view for view in views if view.closure_error.shape[-1]]
     findings += worst_of((_closure(view, b.closure), _closure_velocity(view, b.velocity)) for view in closed)
@@ -175,13 +176,14 @@ def _steps(run: Trajectory, bound: float) -> Iterator[Finding]:
         yield Finding("steps", value, bound, "1", verdict_on(value, bound, 0.0), sentence)
 
 
-def _energy(run: Trajectory, bound: float) -> Finding:
+def _energy(run: Trajectory, b: Bounds) -> Finding:
+    bound = b.energy
     driven = [x.name for x in run.model.loops if x.driven]
     if driven:
         sentence = f"Loop {driven[0]!r} is driven; the work that this takes is not recorded."
         return Finding("energy", np.nan, bound, "J", NOT_JUDGED, sentence)
     found = balance(run)
-    rounding = 1e-12 * highest(np.abs(run.energy).max(axis=-1))
+    rounding = b.rounding * highest(np.abs(run.energy).max(axis=-1))
     allowed = np.maximum(bound * found.scale, rounding)
     value, limit, doubt, where, k = _worst(run, found.error, found.doubt, allowed)
     stake = f"{bound:g} of what is at stake" if limit > rounding[k[:-1]] else "for rounding"

@@ -16,6 +16,7 @@ from spanloop.model.parts import WORLD
 from spanloop.topology import mechanism
 from spanloop.trajectory.audit.contact_findings import acts
 from spanloop.trajectory.audit.quadrature import Integral, integral
+from spanloop.trajectory.contacts.contact_samples import number_type
 from spanloop.trajectory.contacts.contact_work import displacement_changes, impulses
 from spanloop.trajectory.quantities import loaded, pose, twist
 from spanloop.trajectory.topologies import carries_mass, is_uniform, joined, topologies, without_mass
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
 
 
-_ROUNDED = 1e-6  # of the impulses that contacts exchange, as momentum at stake
+_ROUNDED = {"float64": 1e-6, "float32": 0.1}  # of the impulses that contacts exchange, as momentum at stake
 _SMOOTH = ("joints", "drives", "forces", "dampers")  # works but those of contacts
 _NAMED = 4  # works of contacts with a name of their own
 
@@ -198,7 +199,8 @@ def drifts(run: Trajectory) -> tuple[Drift, Drift]:
     weight = mass * np.array(run.model.gravity)
     scales = np.sqrt(2.0 * kinetic * _turning_inertia(run)), np.sqrt(2.0 * kinetic * mass)
     if touched is not None:  # what contacts exchange has rounding, also where nothing moves
-        scales = scales[0] + _ROUNDED * touched.exchanged[..., 0], scales[1] + _ROUNDED * touched.exchanged[..., 1]
+        rounded = _ROUNDED[number_type(run)] * touched.exchanged
+        scales = scales[0] + rounded[..., 0], scales[1] + rounded[..., 1]
     out = []
     for half, scale in zip((slice(0, 3), slice(3, 6)), scales, strict=True):
         course = run.momentum[..., half] - run.momentum[..., :1, half]

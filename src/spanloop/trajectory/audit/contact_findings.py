@@ -11,8 +11,9 @@ import numpy as np
 from spanloop.dynamics import Dynamics
 from spanloop.errors import listed
 from spanloop.trajectory.audit.findings import NOT_JUDGED, WELL, Finding, verdict_on
-from spanloop.trajectory.contacts.contact_samples import ContactSamples, Points, robots
+from spanloop.trajectory.contacts.contact_samples import ONE_STEP, ContactSamples, Points, number_type, robots
 from spanloop.trajectory.contacts.contact_states import is_slipping
+from spanloop.trajectory.contacts.contact_work import ContactWork
 from spanloop.trajectory.quantities import over_samples
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def _cones(run: Trajectory, found: ContactSamples) -> Finding:
         lengths = np.maximum(p.torsion, 1e-300), np.maximum(p.rolling, 1e-300)
         beyond += [np.abs(f[..., 3]) / lengths[0] - normal, np.linalg.norm(f[..., 4:], axis=-1) / lengths[1] - normal]
         beyond = [np.where(np.isfinite(x), x, 0.0) for x in beyond]
-    most, bound = max(float(normal.max(initial=0.0)), 1e-300), _CONE[str(run.v.dtype)]
+    most, bound = max(float(normal.max(initial=0.0)), 1e-300), _CONE[number_type(run)]
     value, where = _largest(run, np.max(beyond, axis=0) / most)
     value = max(value, 0.0)
     words = (
@@ -145,6 +146,12 @@ def _own_blocks(robot: Dynamics, p: Points, q: np.ndarray) -> np.ndarray:
 
 def _impacts(run: Trajectory, share: float) -> Iterator[Finding]:
     work = run.contacts.work
+    if _has_gaps(run, work):
+        words = (
+            "Samples are several steps apart: what impacts between them take is not recorded. Give sample= a step."
+        )
+        yield Finding("contact impacts", np.nan, share, "J", NOT_JUDGED, words)
+        return
     bound = max(share * float(np.nanmax(run.energy[..., 0], initial=0.0)), _AT_REST * run.model.mass)
     hits = int(work.hits.any(axis=-1).sum())
     if not hits and work.known.all():
@@ -168,9 +175,15 @@ def _impacts(run: Trajectory, share: float) -> Iterator[Finding]:
     if verdict != WELL and value <= bound + doubt:
         words += f" Where inside its step it was is uncertain by {doubt:.2g} J."
     if not work.known.all():
-        words += " Samples are several steps apart: impacts between them are not recorded. Give sample= a step."
+        words += " There are steps whose forces are not recorded."
         verdict = NOT_JUDGED if verdict == WELL else verdict
     yield Finding("contact impacts", value, bound, "J", verdict, words)
+
+
+def _has_gaps(run: Trajectory, work: ContactWork) -> bool:
+    """Whether contacts may push between samples that are several steps apart."""
+    is_long = np.diff(run.times) > ONE_STEP * run.step
+    return bool((is_long & ~work.known).any())
 
 
 def _largest_first(values: dict[str, float]) -> Iterable[tuple[str, float]]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from spanloop.errors import InputError, nearest, printable
 
 SAMPLES = "The samples are too far apart to tell: the integral over them is uncertain"
+UNRECORDED = "as between samples that are several steps apart (then give sample= a step): there is no balance"
 WELL, NOT_WELL, NOT_JUDGED = "well", "not well", "not judged"
 
 
@@ -79,7 +80,7 @@ def doubted(
     """A finding whose value is uncertain by a doubt. why: it is, where it is not judged."""
     verdict = verdict_on(value, bound, doubt)
     if verdict == NOT_JUDGED and math.isinf(doubt):
-        sentence += " Contacts may push between samples, which have the forces of one step alone: give sample= a step."
+        sentence, value = f"Contacts may push where no force is recorded, {UNRECORDED}.", math.nan
     elif verdict == NOT_JUDGED:
         sentence += f" {why} by {doubt:.2g} {unit}."
     return Finding(name, value, bound, unit, verdict, sentence)

@@ -11,7 +11,7 @@ import numpy as np
 
 from spanloop.errors import InputError, in_one_line, nearest, printable
 from spanloop.trajectory.contacts import contact_states
-from spanloop.trajectory.contacts.contact_samples import ContactSamples, Points, contact_samples, is_alike
+from spanloop.trajectory.contacts.contact_samples import ContactSamples, Points, contact_samples, is_alike, number_type
 from spanloop.trajectory.contacts.contact_states import OPEN, SLIPS, SLOW, STICKS
 from spanloop.trajectory.contacts.contact_work import ContactWork, contact_work
 from spanloop.trajectory.events import EventTable
@@ -199,7 +199,7 @@ class ContactResult:
         """
 
         def worded(piece: Trajectory, own: ContactSamples) -> np.ndarray:
-            found = contact_states.states(own, SLOW[str(piece.v.dtype)])
+            found = contact_states.states(own, SLOW[number_type(piece)])
             some = np.where((found == SLIPS).any(axis=-1), SLIPS, STICKS)
             return np.where((found == "").any(axis=-1), "", np.where((found == OPEN).all(axis=-1), OPEN, some))
 

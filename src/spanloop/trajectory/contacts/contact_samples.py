@@ -219,6 +219,12 @@ def _absent(run: Trajectory, points: Points) -> np.ndarray:
     return out
 
 
+def number_type(run: Trajectory) -> str:
+    """ "float32" where a part of the run was computed in it, else "float64"."""
+    coarse = any(settings.get("dtype") == "float32" for settings in (*run.earlier, run.settings))
+    return "float32" if coarse else "float64"
+
+
 def is_alike(run: Trajectory) -> bool:
     """Whether all segments have the joints and contacts of the run's model."""
     return has_same_joints(run) and all(model_of(run, s).contacts == run.model.contacts for s in run.segments)

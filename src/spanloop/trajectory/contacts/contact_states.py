@@ -15,7 +15,7 @@ import numpy as np
 
 from spanloop.contacts.uniqueness import directions, unique
 from spanloop.dynamics import Dynamics
-from spanloop.trajectory.contacts.contact_samples import TOUCHES, ContactSamples, robots
+from spanloop.trajectory.contacts.contact_samples import TOUCHES, ContactSamples, number_type, robots
 from spanloop.trajectory.quantities import over_samples
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def uniqueness(run: Trajectory, found: ContactSamples) -> tuple[np.ndarray, np.n
 
     The force of a point that is open is zero, and unique.
     """
-    closed, slipping = is_closed(found), is_slipping(found, SLOW[str(run.v.dtype)])
+    closed, slipping = is_closed(found), is_slipping(found, SLOW[number_type(run)])
     some = np.any(closed, axis=-1)
     forces, motion = np.ones(closed.shape, bool), np.ones(some.shape, bool)
     if not some.any():

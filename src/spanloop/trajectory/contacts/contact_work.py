@@ -81,9 +81,9 @@ class _Steps:
         lost = np.isnan(force).any(axis=(-2, -1)) & self.found.known[..., 1:]
         self.force = np.where(lost[..., None, None], 0.0, force)
         self.pushed = np.any(np.nan_to_num(self.force[..., 0]) > 0.0, axis=-1)
-        self.hits = self._hits()
         self.known = (self.h[:, 0] <= ONE_STEP * run.step) & ~(lost & (self.h[:, 0] > _SHORT * run.step))
         self.known |= self._stays_clear()
+        self.hits = self._hits() & self.known[..., None]
 
     def _hits(self) -> np.ndarray:
         p = self.found.points
