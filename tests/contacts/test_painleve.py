@@ -53,3 +53,17 @@ def test_a_run_goes_on_with_an_impulse_or_ends_at_a_jam():
     ended = sl.simulate(model, q, v, duration=1e-3, contacts=sl.contacts.Settings(on_jam="end"))
     assert ended.outcome.reason == "jam"
     assert "contact 'tip' jams at t = 0 s" in str(ended.outcome)
+
+
+@pytest.mark.slow
+def test_what_a_jam_gives_is_not_expected_again():
+    """The impulse of a jam is none of the next step: the rod keeps its angular momentum, and the tip stays down."""
+    turn, half = 0.5, 0.5
+    inertia = (1 / 12, 1 / 12, 1e-3)
+    b = sl.Builder("rod").body("rod", mass=1.0, inertia=inertia).free("flight", "world", "rod")
+    model = b.frame("tip", "rod", (0, 0, -half)).build().with_contact("tip", "tip", "ground", friction=2.0)
+    q = [np.cos(turn / 2), 0, np.sin(turn / 2), 0, 0, 0, half * np.cos(turn)]
+    v = [0, 0, 0, -2.0 * np.cos(turn), 0, -2.0 * np.sin(turn)]
+    run = sl.simulate(model, q, v, duration=0.02)
+    assert run.audit().faults == ("jams",)
+    assert (run.contacts["tip"].normal_force[1:] > 0.0).all()

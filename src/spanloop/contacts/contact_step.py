@@ -107,10 +107,10 @@ class ContactStep:
             For("i", 0, self.n, (For("j", 0, self.n, (self._without_expected(),)),)),
             self._warm(f),
             *self._solve(f),
+            For("i", 0, self.n, (self._jam(f),)),
             For("i", 0, self.n, (self._compare(f, force),)),
             *d.gather(PREFIX + "change"),
             d.to_joints(PREFIX + "dv"),
-            For("i", 0, self.n, (self._jam(f),)),
             self._change_velocity(v, after, left),
             For("i", 0, self.n, (self._share(f),)),
             *d.gather(PREFIX + "share"),
@@ -230,18 +230,19 @@ class ContactStep:
     def _compare(self, f: str, force: str) -> Item:
         """The impulse beyond the expected one; the force to expect next of a point that was closed before the step.
 
-        After a step in which something strikes, the force expected before it is expected again: impulses do not last.
+        After a step in which something strikes or jams, the force expected before it is expected again: impulses do not last.
         """
 
-        def page(f, start, last, expected, strike, h):
+        def page(f, start, last, expected, strike, why, h):
             stays = (f[0] > 0.0) & ((start[0] <= CLOSED) | (last[0] > 0.0))
             change = [x - h[0] * y for x, y in zip(f, expected, strict=True)]
-            lasts = [where(strike[0] < 0.0, x / h[0], y) for x, y in zip(f, expected, strict=True)]
+            calm = (strike[0] < 0.0) & ~(why[1] > 0.5)
+            lasts = [where(calm, x / h[0], y) for x, y in zip(f, expected, strict=True)]
             return change, [where(stays, x, 0.0) for x in lasts]
 
         d, places = self.delassus, ((PREFIX + "gap", 1), (f, self.block), (force, self.block))
         start, own, then = (Block(name, size, (("i", size),)) for name, size in places)
-        reads = (own, start, self._pushed(), d.of_point("force"), PREFIX + "strike", "h")
+        reads = (own, start, self._pushed(), d.of_point("force"), PREFIX + "strike", WHY, "h")
         return self.stage.call("compare", reads, (d.of_point("change"), then), page)
 
     def _watched(self, gap: str, f: str, free: str) -> list[Item]:
