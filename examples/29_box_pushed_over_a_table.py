@@ -52,4 +52,4 @@ for k, y in enumerate(BESIDE):
     turned = np.degrees(2.0 * np.arctan2(one.q[-1, 4], one.q[-1, 1]))
     print(f"{1e3 * y:2.0f} mm beside its middle: turned by {turned:.1f}°")
 print("the shares of its four corners are unique:", run[0].contacts["table"].unique.any())
-print("where it turns its motion is unique:", run[2].contacts.unique_motion[400:800].any())
+print("where it turns its motion is unique:", run[2].contacts.motion_is_unique[400:800].any())

@@ -96,7 +96,7 @@ def test_a_simulated_box_comes_to_rest_and_all_is_well():
     assert audit["energy"].value < 1e-10
     assert run.contacts["touch"].state[-1] == "sticks"
     assert not run.contacts["touch"].unique.any()
-    assert run.contacts.unique_motion.all()
+    assert run.contacts.motion_is_unique.all()
     assert abs(run.a[1:600, 3] + FRICTION * G).max() < 1e-9
 
 

@@ -91,7 +91,7 @@ def _cones(run: Trajectory, found: ContactSamples) -> Finding:
 
 def _uniqueness(run: Trajectory) -> Finding:
     shared = [name for name, contact in run.contacts.items() if not contact.unique.all()]
-    motion = np.logical_not(run.contacts.unique_motion)
+    motion = np.logical_not(run.contacts.motion_is_unique)
     words = "All forces of contacts are unique."
     if shared:
         words = (

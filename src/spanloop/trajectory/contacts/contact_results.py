@@ -47,7 +47,7 @@ class Contacts(Mapping[str, "ContactResult"]):
         return contact_work(self._run)
 
     @property
-    def unique_motion(self) -> Array:
+    def motion_is_unique(self) -> Array:
         """Whether the motion (..., n) is the only one possible: False where points that share their forces in more than
         one way slip in different directions, so that friction depends on the shares."""
         pieces = (self._run,) if is_alike(self._run) else self._run.pieces
@@ -210,7 +210,7 @@ class ContactResult:
         """Whether its force (..., n) is the only one that explains the motion; of several points whether all are.
 
         False: what all contacts do together is fixed, and how they share it is not. The shares are those nearest to
-        the last ones. run.contacts.unique_motion tells whether the motion is fixed.
+        the last ones. run.contacts.motion_is_unique tells whether the motion is fixed.
         """
 
         def of_points(piece: Trajectory, own: ContactSamples) -> np.ndarray:
