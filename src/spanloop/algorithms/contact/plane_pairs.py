@@ -6,26 +6,28 @@
 | capsule | the centres of both caps |
 | box | its 8 corners |
 | hull | its vertices |
-| cylinder | the lowest points of both rims, and two (standing: three) more of the lower rim, a quarter turn apart |
+| cylinder | the lowest points of both rims, and eight fixed ones of the lower rim |
 
 The axes of a touch are those of the plane's frame: n = z, t1 = x, t2 = y.
 
-A cylinder that tilts by more than STANDING touches at the lowest points of its rims, exactly. One that stands touches
-at four points of the lower rim that are fixed in it; a load that presses between two of them tilts it until they turn.
+A cylinder that leans by more than LEANING touches at the lowest points of its rims, exactly: their gaps change as these
+points of the cylinder move. One that stands does so on eight fixed points: the lowest point of a rim would turn there
+by radians in a step, and shake the cylinder.
 """
 
 from __future__ import annotations
 
+import math
 from itertools import product
 
-from spanloop.algorithms.contact.touch import TINY, Axes, Side, Spot, Touch
+from spanloop.algorithms.contact.touch import Axes, Side, Spot, Touch
 from spanloop.math.scalar import sqrt, where
 from spanloop.math.vector3 import ZERO3, dot, scale, subtract
 from spanloop.model.parts import Geometry
 from spanloop.types import Scalar, Vector3
 
-STANDING = 1e-9  # tilt of a cylinder below which the points of its rim do not turn [rad]
-_LYING = 0.5  # square of the sine of the tilt from which on a cylinder lies: the fourth point is of the upper rim
+LEANING = 0.02  # sine of the tilt from which on a cylinder touches at the lowest points of its rims
+_EIGHT = tuple((math.cos(k * math.pi / 4.0), math.sin(k * math.pi / 4.0)) for k in range(8))
 
 
 def plane_touches(shape: Geometry, a: Side, plane: Geometry, b: Side) -> list[Touch]:
@@ -67,25 +69,16 @@ _CORNERS = tuple(product((1.0, -1.0), repeat=3))
 
 
 def _rim_points(radius: float, half: float, up: Vector3) -> list[Vector3]:
-    """Four points of the rims of a cylinder in its frame; up: normal of the plane in that frame."""
+    """Ten points of the rims of a cylinder in its frame; up: normal of the plane in that frame."""
     x, y = _downhill(up)
-    square = up[0] * up[0] + up[1] * up[1]
-    stands = square < _LYING
-    side = where(up[2] < 0.0, 1.0, -1.0)  # of the lower rim, along z
-    lower = half * side
-    ends: list[Vector3] = []
-    for own in (1.0, -1.0):  # the rim's lowest point; of the upper rim of a standing one the point across the lower rim
-        across = where(stands, where(side * own < 0.0, -1.0, 1.0), 1.0)
-        ends.append((radius * x * across, radius * y * across, where(stands, lower, half * own)))
-    return [*ends, (-radius * y, radius * x, lower), (radius * y, -radius * x, lower)]
+    lower = where(up[2] < 0.0, half, -half)
+    lowest: list[Vector3] = [(radius * x, radius * y, half), (radius * x, radius * y, -half)]
+    return [*lowest, *((radius * a, radius * b, lower) for a, b in _EIGHT)]
 
 
 def _downhill(up: Vector3) -> tuple[Scalar, Scalar]:
-    """The direction across the axis that falls most steeply; below STANDING it is turned towards x, which is fixed."""
+    """The direction across the axis that falls most steeply; that of x where it leans by less than LEANING."""
     square = up[0] * up[0] + up[1] * up[1]
-    sine = sqrt(square)
-    x, y = where(sine < STANDING, STANDING - sine, 0.0) - up[0], -up[1]
-    length = x * x + y * y
-    vanishes = length < TINY
-    inverse = 1.0 / sqrt(where(vanishes, 1.0, length))
-    return where(vanishes, 1.0, x * inverse), where(vanishes, 0.0, y * inverse)
+    leans = square > LEANING * LEANING
+    inverse = 1.0 / sqrt(where(leans, square, 1.0))
+    return where(leans, -(up[0] * inverse), 1.0), where(leans, -(up[1] * inverse), 0.0)

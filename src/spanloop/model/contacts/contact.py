@@ -24,7 +24,7 @@ PAIRS = {
     ("plane", "sphere"): 1,
     ("plane", "capsule"): 2,
     ("plane", "box"): 8,
-    ("plane", "cylinder"): 4,
+    ("plane", "cylinder"): 10,
     ("plane", "hull"): MOST_VERTICES,
     ("sphere", "sphere"): 1,
     ("sphere", "capsule"): 1,
