@@ -232,11 +232,17 @@ def test_an_impact_between_two_pictures_is_not_lost_and_no_longer_than_the_pictu
     assert shown.tolist() == [10.0, 10.0, 10.0, 5000.0, 10.0, 10.0]
 
 
-def test_a_bounce_has_an_arrow_of_its_own_colour():
+def bouncing():
+    """The box that slides, as if it came down and rebounded in the step before sample 20."""
     run = sliding()
-    leaving = run.v.copy()
-    leaving[20, 5] = 1.0
-    found = contact_forces(run.changed(segments=(replace(run.segments[0], v=leaving),)))
+    v = run.v.copy()
+    v[19:21, 5] = -1.0, 1.0
+    model = replace(run.model, contacts=tuple(replace(c, restitution=0.5) for c in run.model.contacts))
+    return run.changed(model=model, segments=(replace(run.segments[0], v=v),))
+
+
+def test_a_bounce_has_an_arrow_of_its_own_colour():
+    found = contact_forces(bouncing())
     assert set(found.states[20]) == {OPEN, BOUNCES}
     assert set(found.states[21]) == {OPEN, SLIPS}
     assert (np.linalg.norm(found.arrows(1.0)[20], axis=-1) > 0.0).sum() == 4
@@ -345,10 +351,8 @@ def test_the_figure_of_contacts_has_forces_gaps_slip_and_states():
 
 
 def test_bounces_are_ticks_among_the_states():
-    run = sliding()
-    leaving = run.v.copy()
-    leaving[20, 5] = 1.0
-    states = contact_states(run.changed(segments=(replace(run.segments[0], v=leaving),)))
+    run = bouncing()
+    states = contact_states(run)
     (ticks,) = states.lines
     np.testing.assert_array_equal(ticks.get_xdata(), run.times[[20]])
 

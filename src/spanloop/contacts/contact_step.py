@@ -230,7 +230,8 @@ class ContactStep:
     def _compare(self, f: str, force: str) -> Item:
         """The impulse beyond the expected one; the force to expect next of a point that was closed before the step.
 
-        After a step in which something strikes or jams, the force expected before it is expected again: impulses do not last.
+        After a step in which something strikes or jams, the force expected before it is expected again: impulses do not
+        last.
         """
 
         def page(f, start, last, expected, strike, why, h):
