@@ -147,9 +147,7 @@ def _own_blocks(robot: Dynamics, p: Points, q: np.ndarray) -> np.ndarray:
 def _impacts(run: Trajectory, share: float) -> Iterator[Finding]:
     work = run.contacts.work
     if _has_gaps(run, work):
-        words = (
-            "Samples are several steps apart: what impacts between them take is not recorded. Give sample= a step."
-        )
+        words = "Samples are several steps apart: what impacts between them take is not recorded. Give sample= a step."
         yield Finding("contact impacts", np.nan, share, "J", NOT_JUDGED, words)
         return
     bound = max(share * float(np.nanmax(run.energy[..., 0], initial=0.0)), _AT_REST * run.model.mass)
