@@ -112,8 +112,8 @@ def with_ground(
     taken = [c.name for c in contacts if c.name in {old.name for old in model.contacts}]
     if taken:
         raise ModelError(
-            f"with_ground: model {model.name!r} already has contacts {listed(map(repr, taken), 4)}, as after another "
-            "with_ground; call it once, with all settings. bodies=[...] and skip=[...] choose bodies, and "
+            f"with_ground: model {model.name!r} already has contacts {listed(map(repr, taken), 4)}, of a file or "
+            "another with_ground; one is enough, with all settings. bodies=[...] and skip=[...] choose bodies, and "
             f"model.remove({taken[0]!r}, kind='contact') removes a contact"
         )
     return _with(model, contacts)
