@@ -100,6 +100,9 @@ def test_advice_names_options_of_the_command_line(capsys, tmp_path):
     assert in_options("model.with_joint('a.b', armature=...)") == "--set 'a.b.armature=...'"
     words = "contacts left out; sl.load(path, contacts=True) reads them, contacts='ground' reads 2"
     assert in_options(words) == "contacts left out; --load-contacts all reads them, --load-contacts ground reads 2"
+    assert in_options("allow it: contacts=sl.contacts.Settings(overlap=...)") == (
+        "allow it: overlap = ... under [contacts] in the file of --run; --q sets the start"
+    )
     assert in_options("limits='stop' with base='free'; (repair=True, --repair)") == (
         "--limits stop with --base free; (--repair)"
     )

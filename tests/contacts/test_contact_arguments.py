@@ -35,6 +35,9 @@ def _started(model: sl.Model, **options):
         ({"ball": None}, "expected a number"),
         ({"ball": np.nan}, "is nan; must be a finite number, not negative"),
         (-1.0, "must be a finite number, not negative"),
+        (np.linspace(1.0, -1.0, 500), "friction of run 250 is -0.00200401; must be a finite number, not negative"),
+        ({"ball": [[0.1, np.inf]]}, r"friction of 'ball' of run \(0, 1\) is inf; must be"),
+        (["a"] * 50, r"friction is .{,60}\.\.\.\]; expected a number"),
     ],
 )
 def test_friction_that_is_no_coefficient_is_refused_at_once(friction, words):
@@ -49,6 +52,11 @@ def test_surfaces_of_runs_name_contacts_that_exist_and_fit_each_other(ball):
         _started(ball, contacts=sl.contacts.Settings("ignore", friction={"bal": 0.1}))
     with pytest.raises(InputError, match=r"friction of 'ball' \(2,\), restitution of 'ball' \(3,\)"):
         _started(ball, contacts=sl.contacts.Settings(friction=[0.1, 0.2], restitution=[0.1, 0.2, 0.3]))
+    column, three = np.array([[0.1], [0.2], [0.3]]), [RESTS] * 3
+    with pytest.raises(InputError, match=r"\(3, 1\) and q \(3,\), which makes 3 × 3 runs"):
+        sl.simulate(ball, three, duration=0.002, contacts=sl.contacts.Settings(friction=column))
+    with pytest.raises(InputError, match=r"\(3, 1\) and restitution of 'ball' \(3,\), which makes 3 × 3 runs"):
+        _started(ball, contacts=sl.contacts.Settings(friction=column, restitution=[0.1, 0.2, 0.3]))
     with pytest.raises(InputError, match="model 'ball' has no contacts"):
         _started(_ball(), contacts=sl.contacts.Settings(friction=0.1))
     with pytest.raises(InputError, match="impacts is 'foo'"):

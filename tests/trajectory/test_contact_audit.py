@@ -274,3 +274,43 @@ def test_a_ball_that_rests_or_slides_in_float32_is_well(contacts):
     for v in (None, [0, 0, 0, 1.0, 0, 0]):
         run = sl.simulate(ball(), [1, 0, 0, 0, 0, 0, 0.1], v, duration=0.3, contacts=contacts, integrator=single)
         assert run.audit().well, str(run.audit())
+
+
+def _with_camera_and_pedestal() -> sl.Model:
+    """A ball that carries a camera on a fixed joint, on a pedestal that is bolted to the world."""
+    b = sl.Builder("bolted").body("ped", mass=5.0, inertia=(0.1,) * 3, geometry=[sl.contacts.Box(1, 1, 0.2)])
+    b.body("base", mass=1.0, inertia=(0.01,) * 3, geometry=[sl.contacts.Sphere(0.1)])
+    b.body("cam", mass=0.1, inertia=(1e-4,) * 3)
+    b.fixed("bolt", "world", "ped", (0, 0, -0.1)).free("root", "world", "base").fixed("mount", "base", "cam")
+    return b.build().with_contact("touch", "base", "ped", friction=0.5)
+
+
+@pytest.mark.slow
+def test_bodies_on_fixed_joints_have_the_results_of_the_fused_model():
+    model = replace(_with_camera_and_pedestal(), sensors=(Sensor("imu", "imu", "cam"),))
+    own, fused = (
+        sl.simulate(m, [1, 0, 0, 0, 0, 0, 0.1], [0, 0, 0, 1, 0, 0], duration=0.05) for m in (model, model.fuse())
+    )
+    one, other = own.audit(), fused.audit()
+    assert one.well
+    assert other.well
+    assert "Contacts alone hold the mechanism" in other["linear momentum"].sentence
+    assert one["energy"].value == pytest.approx(other["energy"].value, abs=1e-12)
+    np.testing.assert_allclose(own.contacts.work.work, fused.contacts.work.work, atol=1e-12)
+    np.testing.assert_allclose(own.a, fused.a, atol=1e-9)
+    imu = own.sensor("imu")["specific_force"], fused.sensor("imu")["specific_force"]
+    np.testing.assert_allclose(*imu, atol=1e-9)
+    reactions = own.reactions()
+    np.testing.assert_allclose(reactions["bolt"][-1, 3:], [-5.3955, 0, 6.1 * 9.81], atol=1e-4)
+    np.testing.assert_allclose(reactions["root"], 0.0, atol=1e-9)
+    np.testing.assert_allclose(own.acting["ped"][-1, 3:], -own.contacts["touch"].force[-1], atol=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("contacts", ["steps", "events"])
+def test_heavy_boxes_slide_as_light_ones(contacts):
+    b = sl.Builder("heavy").body("box", mass=1e11, inertia=(1e9,) * 3, geometry=[sl.contacts.Box(0.2, 0.2, 0.2)])
+    model = b.free("flight", "world", "box").build().with_ground(friction=0.5)
+    run = sl.simulate(model, [1, 0, 0, 0, 0, 0, 0.1], [0, 0, 0, 2, 0, 0], duration=0.1, contacts=contacts)
+    assert run.outcome.reason == "finished"
+    assert run.v[-1, 3] == pytest.approx(2.0 - 0.5 * 9.81 * 0.1, abs=1e-12)

@@ -30,11 +30,14 @@ _OURS = re.compile(r"(\033\[(?:0|" + "|".join(sorted(set(COLORS.values()))) + r"
 
 
 # advice in Python, and the option of the command line that does the same
+_OVERLAP = "overlap = ... under [contacts] in the file of --run; --q sets the start"
 _OPTIONS = (
     (re.compile(r"(?:sl\.load\(path, )?contacts=True\)?"), "--load-contacts all"),
     (re.compile(r"(?:sl\.load\(path, )?contacts='ground'\)?"), "--load-contacts ground"),
     (re.compile(r"(?:sl\.load\(\.\.\., )?repair=True(?:\)| \(--repair\)|, --repair)?"), "--repair"),
     (re.compile(r"\b(base|limits|integrator|contacts)='(\w+)'"), r"--\1 \2"),
+    (re.compile(r"\bcontacts=sl\.contacts\.Settings\(overlap=\.\.\.\)"), _OVERLAP),
+    (re.compile(r"\bon_jam='(\w+)'"), r"on_jam = '\1' under [contacts] in the file of --run"),
     (re.compile(r"\bcapture=True\b"), "capture=true"),  # keys of --event
     (re.compile(r"\bon_break='(\w+)'"), r"on_break=\1"),
     (re.compile(r"\broot=(?=')|\broot= "), "--root "),

@@ -22,6 +22,7 @@ from spanloop.contacts.delassus import PREFIX, named
 COEFFICIENTS = ("friction", "torsion", "rolling", "restitution", "resting", "stiffness", "damping")  # of a point
 RECORDED = named("f", "gap", "left")  # arrays of the state that samples have
 TORQUES = PREFIX + "tau"
+FORCES = (*named("f", "force"), TORQUES)  # arrays whose numbers grow with masses
 WHY = PREFIX + "why"  # array of the state that stays where a step fails
 
 CLOSED = 1e-9  # m: a point with a smaller gap is closed: bodies that fall together touch as they did

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from reprlib import repr as shortened
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,8 @@ class Settings:
     Args:
         impacts: "steps" solves contacts once a step, "events" also locates the moments at which gaps close, "ignore"
             leaves contacts out.
-        friction: µ of all contacts, or {"contact": µ}; a number, or (...,) for runs side by side. Else the model's.
+        friction: µ of all contacts, or {"contact": µ}; a number, or an array with the axes of runs side by side, (3,)
+            for three. Else the model's.
         restitution: e in the same way.
         overlap: by how much hard shapes may overlap at the start [m]; the first step parts them.
         on_jam: "continue" or "end": what a run does where friction presses a sliding contact into the surface so that
@@ -101,10 +103,13 @@ def _numbers(kind: str, name: Any, x: Any) -> np.ndarray:
     except (TypeError, ValueError):
         values = np.zeros(0)
     if not values.size:
-        raise InputError(f"{owner} is {x!r}; expected a number, or an array of them with one for each run")
-    if not ((values >= 0.0) & (values <= top) & np.isfinite(values)).all():
+        raise InputError(f"{owner} is {shortened(x)}; expected a number, or an array of them with one for each run")
+    fits = (values >= 0.0) & (values <= top) & np.isfinite(values)
+    if not fits.all():
         bound = "between 0 and 1" if kind == "restitution" else "not negative"
-        raise InputError(f"{owner} is {x!r}; must be a finite number, {bound}")
+        at = np.argwhere(~fits)[0].tolist()
+        of_run = f" of run {at[0] if len(at) == 1 else tuple(at)}" if at else ""
+        raise InputError(f"{owner}{of_run} is {values[tuple(at)]:g}; must be a finite number, {bound}")
     return values
 
 
@@ -130,11 +135,21 @@ class ContactsOfRun:
     def _batch(self, values: list[tuple[str, int, np.ndarray]]) -> tuple[int, ...]:
         """The axes of runs side by side that all values fit."""
         shapes = {f"{kind} of {self.model.contacts[k].name!r}": x.shape for kind, k, x in values if x.shape}
+        for name, shape in shapes.items():
+            refuse_column(f"{name} has", shape, shapes)
         try:
             return np.broadcast_shapes(*shapes.values())
         except ValueError:
             words = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
             raise InputError(f"contacts: these have different numbers of runs: {words}") from None
+
+
+def refuse_column(owner: str, shape: tuple[int, ...], others: Mapping[str, tuple[int, ...]]) -> None:
+    """Raise InputError where a shape (runs, 1) stands beside one of (runs,): together they make runs × runs."""
+    for name, runs in others.items():
+        if shape == (*runs, 1) and runs and runs[-1] > 1:
+            words = f"contacts: {owner} the shape {shape} and {name} {runs}, which makes {runs[-1]} × {runs[-1]} runs"
+            raise InputError(f"{words}. One number a run has the shape {runs}: leave out its last axis, [..., 0]")
 
 
 def contacts_of(model: Model, contacts: str | Settings) -> ContactsOfRun | None:

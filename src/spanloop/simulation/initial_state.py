@@ -14,6 +14,7 @@ from spanloop.algorithms.closed.closure_kinematics import OPEN
 from spanloop.algorithms.papers.saha.legs import NotLegs
 from spanloop.compiler.runtime.arrays import converted, leading_shape
 from spanloop.contacts.geometry_check import overlap_refusal
+from spanloop.contacts.settings import refuse_column
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, Reason, Refusal, SpanloopWarning, StateError, UnsupportedError, listed
 from spanloop.kernels import KernelSpec
@@ -28,6 +29,7 @@ from spanloop.simulation.minimal.completion import METHOD
 from spanloop.simulation.system import SINGULAR, System
 from spanloop.simulation.traced_kernels import kernel
 
+SURFACES = "friction and restitution of contacts"
 NOTICED = 1e-9  # rad, or of the loop's length, or their rates: a smaller correction of the start is not reported
 _MOST = 20  # Newton steps in minimal coordinates
 _CLOSED = 1e-14  # rad, or of the loop's length: a smaller closure error is not corrected
@@ -74,6 +76,8 @@ class LiveKernel:
 
 def runs(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
     """The axes of the runs that these arguments have together."""
+    if SURFACES in shapes:
+        refuse_column(f"{SURFACES} have", shapes[SURFACES], shapes)
     try:
         return np.broadcast_shapes(*shapes.values())
     except ValueError:

@@ -141,7 +141,7 @@ class Problem:
         strict = robot.on_singular == "raise"
         shapes = {"tau and inputs": controls.batch} | {_WORDS.get(n, n): x.shape[:-1] for n, x in fixed.items()}
         shapes |= switching.shapes if switching else {}
-        shapes |= {"surfaces of contacts": touching.constants()["contact.k"].shape[:-1]} if touching else {}
+        shapes |= {initial_state.SURFACES: touching.constants()["contact.k"].shape[:-1]} if touching else {}
         initial_state.runs(shapes)
         moments = switching.constants() if switching else {}
         rows_q, rows_v, batch = initial_state.states(robot._with_active_loops(active), q, v, shapes, fixed.get("p"))

@@ -175,7 +175,7 @@ class Termination:
             words = (
                 f"the impulses of contacts in the step at t = {t:.6g} s were not found: they leave {residual:.2g} m/s "
                 f"of their conditions (bound {UNSOLVED:g} m/s). Take a shorter step than {h:g} s, or fewer points, or "
-                "give contacts a stiffness"
+                "give contacts a stiffness; bodies of very different masses that touch each other are hard to solve"
             )
             return Outcome(EndReason.UNSOLVED, words, t)
         return None

@@ -121,7 +121,8 @@ class Schedule:
 
     begin: calls at the start of a step, before it is recorded; advance: calls that fill following(x) for every x of the
     state that is not in_place. halt: an array; if an entry is negative after a step, the step failed. in_place: arrays
-    of the state that the calls of `advance` change themselves; what they wrote stays if the step fails.
+    of the state that the calls of `advance` change themselves; what they wrote stays if the step fails. unbounded:
+    arrays of the state whose numbers may have any size, if they are finite.
     """
 
     name: str
@@ -134,6 +135,7 @@ class Schedule:
     advance: tuple[Item, ...]
     halt: str | None = None
     in_place: tuple[str, ...] = ()
+    unbounded: tuple[str, ...] = ()
 
     def width(self, names: tuple[str, ...]) -> int:
         """How many numbers these arrays hold together."""

@@ -41,6 +41,7 @@ from spanloop.compiler.render.run_log import append_function
 from spanloop.compiler.render.single import PACK
 
 LARGEST = {"double": 1e9, "float": 1e6}  # size of a number of the state, in range of the fast sine and cosine
+FINITE = {"double": 1e300, "float": 1e37}  # size of one in arrays that are not bounded
 LOST = 1  # a number is not finite or not below LARGEST
 HALTED = 2  # an entry of `halt` is negative
 NOT_CONVERGED = 4  # a repetition was not done in time
@@ -504,11 +505,11 @@ class _Loop:
     def _commit(self, converged: list[str]) -> None:
         """The next state takes the place of the state in runs whose step ended well."""
         s, t = self.schedule, self.t
-        limit = t.constant(LARGEST[t.real])
         columns = self._columns(s.committed)
         after = [self._get(following(n), j) for n, j in columns]
         kept = self._truth(True)
-        for x in after:
+        for (n, _), x in zip(columns, after, strict=True):
+            limit = t.constant((FINITE if n in s.unbounded else LARGEST)[t.real])
             size = self._new(f"call {t.value} @llvm.fabs.{t.suffix}({t.value} {x})")
             kept = self._new(f"and {t.truth} {kept}, {self._new(f'fcmp olt {t.value} {size}, {limit}')}")
         on = self._truth(True)

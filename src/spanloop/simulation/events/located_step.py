@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from spanloop.compiler.lower import Call, Log, Repeat, When
 from spanloop.compiler.lower.schedule import Item, following
+from spanloop.contacts.contact_arrays import FORCES
 from spanloop.math.scalar import absolute, where
 from spanloop.math.vector3 import total
 from spanloop.simulation.events import location
@@ -193,12 +194,13 @@ class LocatedStep:
 
     def _check(self, waits: Sequence[str]) -> Call:
         sizes, rules = location.checked(self.n), self._rules
+        moves = [n for n in self.moves if n not in FORCES]  # forces of contacts may have any size
 
         def compute(x):
-            found = location.check(x, rules, self.moves, waits)
+            found = location.check(x, rules, moves, waits)
             return tuple(found[name] for name in sizes), ()
 
-        more = ("g", "r", following("g"), "ending", "tries", "turns", "to", "h.grid", *map(following, self.moves))
+        more = ("g", "r", following("g"), "ending", "tries", "turns", "to", "h.grid", *map(following, moves))
         reads = (*(n for n in sizes if n != "failed"), *more, *self._on, *waits)
         return self.s.traced_call("check", reads, sizes, compute)
 

@@ -304,6 +304,7 @@ class ScheduleBuilder:
             tuple(self._calls),
             "halt" if halts else None,
             tuple(n for n in (*IN_PLACE, contact_arrays.WHY) if n in self.layout),
+            tuple(n for n in contact_arrays.FORCES if n in self.layout),
         )
 
     def _advance_with_rests(self, name: str, reads: Sequence[str], compute: Callable, after: Mapping[str, int]) -> None:

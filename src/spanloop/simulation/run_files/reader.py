@@ -135,6 +135,7 @@ def _contacts(top: Table) -> dict[str, Any]:
     else:
         inner = top.table("contacts")
         values = {key: inner.text(key) for key in ("impacts", "on_jam") if key in inner.content}
+        values |= {"overlap": inner.number("overlap")} if "overlap" in inner.content else {}
         for key in ("friction", "restitution"):
             if isinstance(inner.content.get(key), Mapping):
                 own = inner.table(key)
@@ -142,7 +143,7 @@ def _contacts(top: Table) -> dict[str, Any]:
                 own.end()
             elif key in inner.content:
                 values[key] = inner.number(key)
-        inner.known |= {"impacts", "on_jam", "friction", "restitution"}
+        inner.known |= {"impacts", "on_jam", "overlap", "friction", "restitution"}
         inner.end()
     try:
         settings = Settings(**values)

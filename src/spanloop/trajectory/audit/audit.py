@@ -206,10 +206,11 @@ def _momentum(run: Trajectory, bound: float) -> Iterator[Finding]:
         sentence = "Nothing that moves has mass, hence none has momentum."
         yield Finding("linear momentum", np.nan, bound, "kg m/s", NOT_JUDGED, sentence)
         return
+    held = "Contacts alone hold the mechanism;" if acts(run) else "Nothing holds the mechanism;"
     for kind, unit, drift in zip(("angular", "linear"), ("kg m²/s", "kg m/s"), balances.drifts(run), strict=True):
         value, limit, doubt, where, _ = _worst(run, drift.error, drift.doubt, bound * drift.scale)
         sentence = (
-            f"Nothing holds the mechanism; {kind} momentum changes without a cause by up to {value:.2g} {unit}{where} "
+            f"{held} {kind} momentum differs from what acts on it by up to {value:.2g} {unit}{where} "
             f"(bound {limit:.2g} {unit}, {bound:g} of what the motion can carry)."
         )
         yield doubted(f"{kind} momentum", value, limit, doubt, unit, sentence, *_why(run))

@@ -247,6 +247,8 @@ def _changes(run: Trajectory, q: np.ndarray, v: np.ndarray, moved: np.ndarray) -
     turned = v.copy()
     for j in run.model.joints:
         at, dof = run.model.q_slice(j.name), run.model.v_slice(j.name)
+        if not j.kind.nv:
+            continue
         turned[:, dof] = np.column_stack(j.kind.turned(tuple(q[:, at].T), tuple(v[:, dof].T), tuple(there[:, at].T)))
     energy, momentum = (
         over_samples("work of contacts", f, q, v) - over_samples("work of contacts", f, there, turned)
