@@ -159,3 +159,9 @@ def test_a_run_with_contacts_prints_them(capsys, tmp_path):
     assert data["contacts"]["bounce"]["force"][2] == pytest.approx(9.81)
     data = json.loads(run(capsys, *words, "--contacts", "ignore", "--json")[1])
     assert data["end"]["root"][6] < 0.09
+    deep = ("simulate", str(path), "--q", "root=1,0,0,0,0,0,0.099", "--duration", "0.05")
+    code, _, err = run(capsys, *deep)
+    assert (code, "overlap = ... under [contacts] in the file of --run; --q sets the start" in err) == (2, True)
+    allowed = tmp_path / "run.toml"
+    allowed.write_text("[contacts]\noverlap = 0.01\n")
+    assert run(capsys, *deep, "--run", str(allowed))[0] == 0
