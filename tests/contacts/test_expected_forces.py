@@ -69,3 +69,28 @@ def test_a_quadruped_on_damped_springs_stands_as_if_its_feet_were_pinned(integra
     assert np.abs(run.v[-1]).max() < 1e-11
     feet = [sl.Dynamics(touching).pose(run.q[-2:], f"{leg}_foot")[:, :3, 3] for leg in ("fl", "fr", "hl", "hr")]
     assert max(np.abs(np.diff(x, axis=0)).max() for x in feet) < 1e-12
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("integrator", ["rk4", "implicit"])
+def test_what_stands_at_the_start_is_not_shaken_by_the_first_step(integrator):
+    """Forces of the first step are expected too: without them legs fall for a step, and squeeze each other later."""
+    b = sl.Builder("table").body("top", mass=4.0, inertia=(0.1, 0.1, 0.1))
+    b.free("flight", "world", "top")
+    for k, x in enumerate((-0.3, 0.3)):
+        b.body(f"leg{k}", mass=0.1, center=(0, 0, -0.2), inertia=(1e-3, 1e-3, 1e-4))
+        b.revolute(f"hip{k}", "top", f"leg{k}", "y", (x, 0, 0)).frame(f"left{k}", f"leg{k}", (0, 0.2, -0.4))
+        b.frame(f"right{k}", f"leg{k}", (0, -0.2, -0.4))
+    model = b.build()
+    for k in range(2):
+        for side in ("left", "right"):
+            model = model.with_contact(f"{side}{k}", f"{side}{k}", "ground", friction=0.6)
+    law = sl.control.pd(model, 300.0, 4.0, {"hip0": 0.2, "hip1": -0.2})
+    q = model.neutral()
+    q[6] = 0.4
+    settled = sl.simulate(model, q, duration=3.0, controller=law, integrator=integrator)
+    again = sl.simulate(model, settled.q[-1], duration=0.05, controller=law, integrator=integrator)
+    assert np.abs(settled.v[-1]).max() < 1e-9
+    assert np.abs(again.v).max() < 1e-8
+    then, now = (run.contacts["left0"].force + run.contacts["right0"].force for run in (settled, again))
+    np.testing.assert_allclose(now[1:4, [0, 2]], np.broadcast_to(then[-1, [0, 2]], (3, 2)), atol=1e-5)

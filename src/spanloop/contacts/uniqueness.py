@@ -4,7 +4,8 @@ A point that sticks has a force of three components, one that slips of one: alon
 With R, whose columns are these directions, forces R x change the motion by W R x. They are unique for a point where
 no x with RᵀW R x = 0 touches it: W is positive semidefinite, so that these are the x with W R x = 0.
 
-A direction in which a point cannot move, as across a planar linkage, has no friction, and is left out.
+A direction in which a point cannot move, as across a planar linkage, is left out: where friction acts along it all the
+same, as at a stop that closed later, the caller marks it (`is_blocked`).
 
 Where normal forces alone can be split in more than one way, friction of points that slip in different directions turns
 the split into another motion. Where all of them slip alike it does not: what they do depends on sums alone.
@@ -37,6 +38,13 @@ def unique(W: np.ndarray, directions: np.ndarray, slips: np.ndarray, pull: np.nd
     rubs = (np.abs(pull) > 0.0).any(axis=-1)
     motion = (both & rubs).any(axis=1) & ((both & differs) | (group & ~slips)).any(axis=1)
     return ~forces, ~motion
+
+
+def is_blocked(W: np.ndarray, size: int) -> np.ndarray:
+    """Whether a point cannot move along an axis (k, points, size): friction there changes no motion."""
+    own = np.einsum("kii->ki", W)
+    blocked: np.ndarray = own <= _BLOCKED * own.max(axis=1, keepdims=True, initial=0.0)
+    return blocked.reshape(len(W), -1, size)
 
 
 def directions(

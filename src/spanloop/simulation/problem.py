@@ -13,7 +13,7 @@ import numpy as np
 
 import spanloop
 from spanloop.contacts.contact_arrays import COEFFICIENTS
-from spanloop.contacts.settings import contacts_of
+from spanloop.contacts.settings import ContactsOfRun, contacts_of
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, Refusal, UnsupportedError
 from spanloop.kernels.on_scalars import CLOSURE_INPUTS
@@ -114,14 +114,9 @@ class Problem:
         if not (isinstance(start, Real) and np.isfinite(float(start))):
             raise InputError(f"start is {start!r}; expected a time in seconds, a finite number")
         loops = closures if isinstance(closures, Closures) else Closures(closures)
-        touching = contacts_of(model, contacts) if model.contacts or contacts != "steps" else None
+        touching = _contacts(model, contacts, loops.stabilization)
         if loops.stabilization == "minimal" and (model.loops or model.couplings):
             initial_state.refuse_minimal(robot, method)
-        if touching and loops.stabilization != "project" and (model.loops or model.couplings):
-            words = (
-                f"simulate: contacts need closures='project' in a model with loops; closures is {loops.stabilization!r}"
-            )
-            raise UnsupportedError(f"{words}. contacts='ignore' leaves contacts out")
         active = None if loops.active_loops is None else checked_active_loops(model, loops.active_loops, "simulate")
         switching, ends = None, None
         located = touching.points.names if touching and touching.settings.impacts == "events" else ()
@@ -153,15 +148,9 @@ class Problem:
             h = step if isinstance(step, (int, float)) and step > 0.0 else STEP
             system = replace(system, stops=stops_at_limits(model, h))
         if touching:
-            system, fixed = (
-                replace(
-                    system,
-                    contacts=touching.points,
-                    ends_at_jams=touching.settings.on_jam == "end",
-                    overlap=float(touching.settings.overlap),
-                ),
-                fixed | touching.constants(),
-            )
+            ends_at_jams, overlap = touching.settings.on_jam == "end", float(touching.settings.overlap)
+            system = replace(system, contacts=touching.points, ends_at_jams=ends_at_jams, overlap=overlap)
+            fixed |= touching.constants()
         rows = _joined([fixed[n] for n in system.constants], batch)
         rows_q, rows_v, note = initial_state.closed(robot._with_active_loops(active), system, rows_q, rows_v, rows)
         if switching:
@@ -477,6 +466,19 @@ def _warn_of_limits(ends: Sequence[Limit], switching: Switching | None, q: np.nd
         stops = [x for s in switching.switches for x in (s.lower, s.upper) if x]
         initial_state.warn_of_limits(stops, q, is_stop=True)
     initial_state.warn_of_limits(ends, q)
+
+
+def _contacts(model: Model, contacts: Any, closures: str) -> ContactsOfRun | None:
+    """The contacts of a run, None without any; closures: how loops are kept closed."""
+    if not model.contacts and isinstance(contacts, str) and contacts == "steps":
+        return None
+    found = contacts_of(model, contacts)
+    if found and closures != "project" and (model.loops or model.couplings):
+        raise UnsupportedError(
+            f"simulate: contacts need closures='project' in a model with loops; closures is {closures!r}. "
+            "contacts='ignore' leaves contacts out"
+        )
+    return found
 
 
 def _forces(model: Model, forces: Any, loops: Closures, active: Any, live: np.ndarray | None) -> Any:

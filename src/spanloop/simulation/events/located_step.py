@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from spanloop.compiler.lower import Call, Log, Repeat, When
 from spanloop.compiler.lower.schedule import Item, following
-from spanloop.contacts.contact_arrays import FORCES
+from spanloop.contacts.contact_arrays import FORCES, TORQUES
 from spanloop.math.scalar import absolute, where
 from spanloop.math.vector3 import total
 from spanloop.simulation.events import location
@@ -144,10 +144,13 @@ class LocatedStep:
         """Forces of all rows, if watchers read them."""
         if not self.switching.needs_forces:
             return []
-        s, names = self.s, ("t", "q", "v", "u", "z", *self.system.parameters)
-        plan = s.shared("forces", names, {n: self.system.sizes[n] for n in names}, self._row_forces)
+        s, expected = self.s, (TORQUES,) if self.system.contacts else ()
+        names = ("t", "q", "v", "u", "z", *self.system.parameters, *expected)
+        sizes = self.system.sizes | dict.fromkeys(expected, s.nv)
+        plan = s.shared("forces", names, {n: sizes[n] for n in names}, self._row_forces)
         s.sizes[f] = self.rows
-        return [Call(plan, (t, q, v, "u", "z", *self.system.parameters), (f,))]
+        acting = tuple(following(n) if t == "t.end" else n for n in expected)  # of contacts: those of the last step
+        return [Call(plan, (t, q, v, "u", "z", *self.system.parameters, *acting), (f,))]
 
     def _row_forces(self, x) -> tuple[tuple, Sequence]:
         f, _ = self.system.row_forces(x)  # the demands are those of the acceleration

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanloop.contacts.uniqueness import directions, unique
+from spanloop.contacts.uniqueness import directions, is_blocked, unique
 from spanloop.dynamics import Dynamics
 from spanloop.trajectory.contacts.contact_samples import TOUCHES, ContactSamples, number_type, robots
 from spanloop.trajectory.quantities import over_samples
@@ -25,7 +25,8 @@ OPEN, STICKS, SLIPS = "open", "sticks", "slips"
 SLOW = {"float64": 1e-9, "float32": 1e-5}  # m/s: a point that is slower does not slip
 _INSIDE = 1e-6  # of the cone: a force farther from its edge than this sticks
 _TINY = 1e-300
-_COLUMNS = 8  # closed, slips, µ, two parts of the slip's direction, three of µ times it in the world
+_RUBS = 1e-9  # of the normal force: less friction counts as none
+_COLUMNS = 10  # closed, slips, µ, the slip's direction (2), µ times it in the world (3), friction along t1, t2 or none
 
 
 def is_closed(found: ContactSamples) -> np.ndarray:
@@ -73,12 +74,13 @@ def uniqueness(run: Trajectory, found: ContactSamples) -> tuple[np.ndarray, np.n
 
 
 def _described(found: ContactSamples, closed: np.ndarray, slipping: np.ndarray) -> np.ndarray:
-    """What uniqueness depends on beside W: (..., n, points × 8)."""
+    """What uniqueness depends on beside W: (..., n, points × 10)."""
     size = np.linalg.norm(found.tangential, axis=-1, keepdims=True)
     direction = found.tangential / np.maximum(size, _TINY)
     along = np.einsum("...ij,...j->...i", found.axes[..., 1:, :], direction)
     friction = np.broadcast_to(found.points.friction, closed.shape)[..., None]
-    parts = [closed[..., None], slipping[..., None], friction, along, friction * direction]
+    rubs = np.abs(found.local[..., 1:3]) > _RUBS * np.abs(found.local[..., :1])
+    parts = [closed[..., None], slipping[..., None], friction, along, friction * direction, rubs]
     return np.nan_to_num(np.concatenate(parts, axis=-1)).reshape(*closed.shape[:-1], -1)
 
 
@@ -93,7 +95,8 @@ def _flags(robot: Dynamics, found: ContactSamples, q: np.ndarray, rows: np.ndarr
         others = np.broadcast_to(np.column_stack([p.torsion, p.rolling]), (*closed.shape, 2))
         columns = directions(np.concatenate([described[..., 2:3], others], axis=-1), p.size, closed, slipping,
                              described[..., 3:5])  # fmt: skip
-        forces, motion = unique(W, columns, slipping, described[..., 5:])
+        forces, motion = unique(W, columns, slipping, described[..., 5:8])
+        forces &= ~(is_blocked(W, p.size)[..., 1:3] & (described[..., 8:] > 0.5)).any(axis=-1)
         return np.concatenate([forces, motion[:, None]], axis=1).astype(float)
 
     return over_samples("unique", flags, q, rows)
