@@ -575,12 +575,19 @@ def question(function, model):
     if inputs is None:
         names = sl.compile(model, function, target="python", **options).inputs
         known = {"q": q, "v": v, "a": x, "tau": x, "error": np.zeros(0), "push": np.linspace(-1.0, 2.0, 12)}
+        known |= {n: np.linspace(-1.0, 2.0, size) for n, size in names if n == "impulse"}
         inputs = tuple(known[n] for n, _ in names if n in known)
     return inputs + more, options
 
 
 # what solves with the mass matrix: errors grow with its condition
-SOLVING = ("forward_dynamics", "mass_matrix_inverse", "operational_inverse_inertia", "force_response")
+SOLVING = (
+    "forward_dynamics",
+    "mass_matrix_inverse",
+    "operational_inverse_inertia",
+    "force_response",
+    "impulse_response",
+)
 REGROUPED = ["puma", "quadruped", "star", "chain_universal", "chain_planar", *RANDOM[:8]]
 
 
