@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spanloop.compiler.runtime.rollout import Steps
-from spanloop.contacts.contact_arrays import CLOSED, TORQUES
 from spanloop.contacts.settings import Settings
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, SpanloopError, SpanloopWarning, UnsupportedError
@@ -37,13 +35,13 @@ from spanloop.simulation.time_loop import (
     ProgressBar,
     StepErrors,
     TimeLoop,
+    expect_forces,
     grid,
     step_errors,
 )
 from spanloop.trajectory import EndReason, Trajectory
 
 _HALVINGS = 14  # of the step, at most
-_REPEATED = 30  # times that the first step is repeated, until its contact forces are expected
 
 
 class AccuracyError(SpanloopError):
@@ -228,26 +226,10 @@ def _integrated(problem: Problem, times: Grid, integrator: Integrator) -> Trajec
     touching = sum(layout.sizes[name] for name in problem.system.contact_arrays)
     progress = loop.begin(problem.state(layout), own + switched + touching)
     end_at_start(problem, layout, progress)
-    if problem.system.contacts and not callable(loop.controls):
-        _expect_forces(loop, progress, layout)
+    if problem.system.contacts:
+        expect_forces(loop, progress, layout)
     _run(problem, loop, progress, integrator)
     return _trajectory(problem, loop, progress, layout, integrator)
-
-
-def _expect_forces(loop: TimeLoop, p: Progress, layout: StateLayout) -> None:
-    """Expect contact forces in the first step, of points that are closed at the start: found by repeating that step.
-
-    Each repetition expects the forces that the one before it found, so that what stands at the start stays there.
-    """
-    touches = (p.state[:, layout.places["contact.gap"]] <= CLOSED).any(axis=1) & (p.why == 0)
-    controls = np.ascontiguousarray(loop.controls[:, :1], loop.rollout.dtype)  # type: ignore[index]
-    places = [layout.places[name] for name in ("contact.force", TORQUES)]
-    for _ in range(_REPEATED if touches.any() else 0):
-        trial, why = p.state.copy(), p.why.copy()
-        step = Steps(loop.start, loop.grid.h, 0, 1)
-        loop.rollout.run(trial, loop.constants, controls, why, step)
-        for place in places:
-            p.state[:, place] = np.where((touches & (why == 0))[:, None], trial[:, place], 0.0)
 
 
 def _state_of(problem: Problem, layout: StateLayout) -> Callable[[np.ndarray], list[np.ndarray]]:

@@ -15,7 +15,7 @@ from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import End, Problem
 from spanloop.simulation.simulate import with_stiffness
 from spanloop.simulation.termination import Termination
-from spanloop.simulation.time_loop import Grid, TimeLoop
+from spanloop.simulation.time_loop import Grid, TimeLoop, expect_forces
 from spanloop.trajectory import Outcome
 
 
@@ -56,6 +56,8 @@ class Stepper:
         loop = TimeLoop(self._rollout, grid, np.ascontiguousarray(start.constants), controls, self.width, now.time)
         recorded = ("q", "v", *self._problem.system.contact_arrays)
         p = loop.begin(start.state(self._layout), sum(self._layout.sizes[name] for name in recorded))
+        if self._problem.system.contacts:
+            expect_forces(loop, p, self._layout)
         loop.advance(p, count)
         (end,) = Termination(loop, start, self._layout, self._chosen[1].name).ends(p, End(loop.outcome(p)))
         row, places = p.state[0], self._layout.places

@@ -17,6 +17,7 @@ import numpy as np
 
 from spanloop.compiler.runtime import machine
 from spanloop.compiler.runtime.rollout import Rollout, Steps
+from spanloop.contacts.contact_arrays import CLOSED, TORQUES
 from spanloop.errors import InputError, SpanloopWarning
 from spanloop.simulation.inputs import CallbackError
 from spanloop.trajectory import Outcome
@@ -29,6 +30,7 @@ MOST_STEPS = 2_000_000_000
 _MOST_NUMBERS = 20_000_000  # that are kept if no time between samples is given
 _STRETCHED = 1e-6  # of a length of time: a smaller change of it is rounding
 _STRETCH = 0.2  # s of computing between two reports of progress
+_REPEATED = 30  # times that the first step is repeated, until its contact forces are expected
 _LOGGED = 8  # rows of a run's log in a stretch at first
 _LOG_NUMBERS = 16_000_000  # of all logs of a stretch: it is made shorter rather than needs more
 
@@ -355,3 +357,22 @@ class ProgressBar:
 def _screen() -> Any:
     """Standard error; where the command line filters control characters, the stream behind the filter."""
     return getattr(sys.stderr, "unfiltered", sys.stderr)
+
+
+def expect_forces(loop: TimeLoop, p: Progress, layout: StateLayout) -> None:
+    """Expect contact forces in the first step, of points that are closed at the start: found by repeating that step.
+
+    Each repetition expects the forces that the one before it found, so that what stands at the start stays there. Where
+    a callback acts, which is called once a step, none are expected.
+    """
+    if callable(loop.controls):
+        return
+    touches = (p.state[:, layout.places["contact.gap"]] <= CLOSED).any(axis=1) & (p.why == 0)
+    controls = np.ascontiguousarray(loop.controls[:, :1], loop.rollout.dtype)
+    places = [layout.places[name] for name in ("contact.force", TORQUES)]
+    for _ in range(_REPEATED if touches.any() else 0):
+        trial, why = p.state.copy(), p.why.copy()
+        step = Steps(loop.start, loop.grid.h, 0, 1)
+        loop.rollout.run(trial, loop.constants, controls, why, step)
+        for place in places:
+            p.state[:, place] = np.where((touches & (why == 0))[:, None], trial[:, place], 0.0)
