@@ -219,8 +219,9 @@ def inputs_of(model, function, seed=0):
         options["points"] = (model.bodies[-1].name,)
     known = {"push": np.linspace(-1.0, 2.0, 6), "error": np.zeros(0)}
     known |= {"q": q, "v": v, "a": x, "tau": x, "delta": 0.5 * v, "start": q2, "forces": np.linspace(-1.0, 1.0, 6)}
-    names = [n for n, _ in sl.compile(model, function, target="python", **options).inputs]
-    return [known[n] for n in names], options
+    sizes = dict(sl.compile(model, function, target="python", **options).inputs)
+    known["impulse"] = np.linspace(-1.0, 2.0, sizes.get("impulse", 0))
+    return [known[n] for n in sizes], options
 
 
 def has_difference(model, function):
@@ -229,7 +230,8 @@ def has_difference(model, function):
 
 def bound_of(model, function, q):
     """Rounding; for what solves with the mass matrix, its conditioning."""
-    solving = ("forward_dynamics", "mass_matrix_inverse", "solution", "operational_inverse_inertia", "force_response")
+    solving = ("forward_dynamics", "mass_matrix_inverse", "solution", "operational_inverse_inertia", "force_response",
+               "impulse_response")  # fmt: skip
     if function not in (*solving, "free_response", "forced_response"):
         return 1e-12
     M = sl.compile(model, "mass_matrix", target="python")(q)

@@ -365,14 +365,16 @@ def expect_forces(loop: TimeLoop, p: Progress, layout: StateLayout) -> None:
     Each repetition expects the forces that the one before it found, so that what stands at the start stays there. Where
     a callback acts, which is called once a step, none are expected.
     """
-    if callable(loop.controls):
+    closed = p.state[:, layout.places["contact.gap"]] <= CLOSED
+    if callable(loop.controls) or not closed.any():
         return
-    touches = (p.state[:, layout.places["contact.gap"]] <= CLOSED).any(axis=1) & (p.why == 0)
     controls = np.ascontiguousarray(loop.controls[:, :1], loop.rollout.dtype)
-    places = [layout.places[name] for name in ("contact.force", TORQUES)]
-    for _ in range(_REPEATED if touches.any() else 0):
+    f, others = layout.places["contact.f"], [layout.places[name] for name in ("contact.force", TORQUES)]
+    block = (f.stop - f.start) // closed.shape[1]
+    for _ in range(_REPEATED):
         trial, why = p.state.copy(), p.why.copy()
-        step = Steps(loop.start, loop.grid.h, 0, 1)
-        loop.rollout.run(trial, loop.constants, controls, why, step)
-        for place in places:
-            p.state[:, place] = np.where((touches & (why == 0))[:, None], trial[:, place], 0.0)
+        loop.rollout.run(trial, loop.constants, controls, why, Steps(loop.start, loop.grid.h, 0, 1))
+        well = closed & (why == 0)[:, None]
+        p.state[:, f] = np.where(np.repeat(well, block, axis=1), trial[:, f], 0.0)
+        for place in others:
+            p.state[:, place] = np.where(well.any(axis=1)[:, None], trial[:, place], 0.0)
