@@ -44,7 +44,7 @@ from spanloop.contacts.delassus import PREFIX, DelassusCalls, named
 from spanloop.contacts.mechanics import ContactMechanics
 from spanloop.contacts.overlaps import Overlaps
 from spanloop.contacts.solver.rounds import FAILED, solver_calls
-from spanloop.contacts.tunnelling import tunnel_calls
+from spanloop.contacts.tunnel_guard import tunnel_calls
 from spanloop.math.scalar import absolute, sqrt, where
 from spanloop.math.vector3 import total
 

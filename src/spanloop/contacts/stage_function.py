@@ -13,7 +13,6 @@ from spanloop.compiler.runtime.rollout import Rollout, Steps
 from spanloop.kernels import source_hash
 
 Make = Callable[[Stage], Sequence[Item]]
-LARGE = 1000  # numbers of outputs from which on one row is computed as a batch, whose code compiles in time
 
 
 class StageFunction:
@@ -39,10 +38,9 @@ class StageFunction:
 
     def __call__(self, **rows: np.ndarray) -> dict[str, np.ndarray]:
         """Outputs (n, size) for inputs (n, size) or (1, size); outputs that are given are what they start from."""
-        asked = max(len(x) for x in rows.values()) if all(map(len, rows.values())) else 0
-        if asked == 0:
+        n = max(len(x) for x in rows.values()) if all(map(len, rows.values())) else 0
+        if n == 0:
             return {name: np.zeros((0, size)) for name, size in self.outputs.items()}
-        n = max(asked, 2 if sum(self.outputs.values()) > LARGE else 1)
 
         def joined(sizes: Mapping[str, int]) -> np.ndarray:
             wide = [
@@ -54,4 +52,4 @@ class StageFunction:
         why = np.zeros(n, np.uint8)
         self._rollout.run(state, joined(self.inputs), np.zeros((1, 1, 0)), why, Steps(0.0, 1.0, 0, 1))
         ends = np.cumsum(list(self.outputs.values()))
-        return {k: state[:asked, e - size : e] for (k, size), e in zip(self.outputs.items(), ends, strict=True)}
+        return {k: state[:, e - size : e] for (k, size), e in zip(self.outputs.items(), ends, strict=True)}

@@ -309,7 +309,7 @@ class Problem:
         """
         if not self.system.contacts:
             return None
-        from spanloop.contacts.tunnelling import passing
+        from spanloop.contacts.tunnel_guard import passing
 
         there = [all(present[k] > 0.5 for k in own) for own in self.system.bodies_of_points]
         return passing(self.system.contact_mechanics, self._floats(run, t=t, h=h, q=q, v=v, z=z), h, there)

@@ -46,7 +46,7 @@ def tunnel_calls(
     needed, present = bodies or [()] * len(limits), ["present"] * any(bodies)
 
     def page(q, v, h, after, *given):
-        x = {**dict(zip(mechanics.given, given, strict=False)), "q": q, "v": v}
+        x = {**dict(zip(mechanics.given, given[: len(mechanics.given)], strict=True)), "q": q, "v": v}
         first = after[0]
         found = zip(*gaps_and_rates(mechanics, x), limits, needed, strict=True)
         for gap, rate, limit, own in found:
