@@ -152,16 +152,11 @@ def simulate(
         contacts=contacts,
         start=start,
     )
-    if chosen.adaptive and problem.system.contacts:
-        raise UnsupportedError(
-            f"simulate: integrator {chosen.name!r} has no contacts, and {robot.model.contacts[0].name!r} would not be "
-            "felt. Use fixed steps, integrator='rk4', or contacts='ignore'"
-        )
     if chosen.adaptive:
         if problem.system.contacts:
             raise UnsupportedError(
                 f"simulate: contacts are solved once a step of fixed length; integrator {chosen.name!r} chooses its "
-                "own. Use 'rk4', or contacts='ignore'"
+                "own. Use integrator='rk4', or contacts='ignore'"
             )
         return adaptive.integrate(problem, chosen, duration, step, sample)
     times = grid(duration, step, sample, len(problem) * (robot.model.nq + robot.model.nv))
