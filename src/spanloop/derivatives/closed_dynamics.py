@@ -2,10 +2,10 @@
 
 | function | columns | meaning |
 |---|---|---|
-| along_closed_motions | n positions, n rates, nv torques | how a changes while the loops stay closed: every method agrees |
+| along_closed_motions | n positions, n rates, nv torques | changes of a along closed motions; every method agrees |
 | as_computed | nv positions, nv rates, nv torques | of forward_dynamics; off the loops it depends on the method |
 
-Each column is a direction (dq, dv, dtau) of the JVP kernel of forward dynamics; all columns of all states are one batch.
+Each column is a direction (dq, dv, dtau) of the JVP kernel of forward dynamics; all of all states are one batch.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def along_closed_motions(
 ) -> ClosedDerivatives:
     """Return the derivatives of a (..., nv) along closed motions, at states q (..., nq), v and tau (..., nv).
 
-    forces: {"body": (..., 6)}, held in world axes. loop_inputs: the kernel's, for switchable and for driven loops. dofs:
-    independent DoF; robot.independent_coordinates() by default. name: of the calling function.
+    forces: {"body": (..., 6)}, held in world axes. loop_inputs: the kernel's, for switchable and for driven loops.
+    dofs: independent DoF; robot.independent_coordinates() by default. name: of the calling function.
     """
     refuse_rolling(robot.model, name)
     chosen = resolved(robot, q, dofs, name)

@@ -1,7 +1,7 @@
 """Derivatives of the actuator torques of closed mechanisms by independent positions, rates and accelerations.
 
-Inverse dynamics solves B u = r with B = (Sᵀ T)ᵀ, r = Tᵀ needed and needed = M a + h, for the least Σ w u² where there are
-more actuators than the mobility: u = W⁻¹ Bᵀ μ. Along a closed motion
+Inverse dynamics solves B u = r with B = (Sᵀ T)ᵀ, r = Tᵀ needed and needed = M a + h, for the least Σ w u² where there
+are more actuators than the mobility: u = W⁻¹ Bᵀ μ. Along a closed motion
 
     dT = −R (∂J/∂q dq) T,    da = T da_i − R ((∂J/∂q dq) a + dγ),                          (3)
     B du = Tᵀ dneeded + dTᵀ (needed − S u),                                               (4)
