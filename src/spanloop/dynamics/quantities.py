@@ -66,7 +66,7 @@ class Quantities(KernelCalls):
         return self._plain("centroidal_momentum_bias", (q, v), out)
 
     def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, out: Array | None = None) -> Array:
-        """Return Y (..., nv, 10 n_bodies): the torques of inertia and weight are Y φ, φ the inertial parameters of all bodies.
+        """Return Y (..., nv, 10 n_bodies): torques of inertia and weight are Y φ, φ the inertial parameters of bodies.
 
         model.inertial_parameters() has φ and its names: of each body mass, first moments and moments of inertia about
         its origin; model.with_inertial_parameters(φ) is the way back. The torques of inverse_dynamics are Y φ and those
