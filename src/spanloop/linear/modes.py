@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spanloop.compiler.runtime.arrays import converted
+from spanloop.derivatives.closed_dynamics import along_closed_motions
 from spanloop.errors import InputError, Reason, Refusal, StateError, in_one_line, listed
 from spanloop.linear.eigenmodes import eigenmodes
 from spanloop.loops.arguments import dof_names
@@ -174,7 +175,8 @@ def modes(
     if len(M) and not np.linalg.eigvalsh(M)[0] > 0.0:
         sentence = "a motion moves no inertia. Give bodies mass and inertia, give a joint armature, or lock it"
         raise StateError.of("modes", Refusal(Reason.SINGULAR_MASS, sentence))
-    found = robot.derivatives(q, np.zeros(model.nv), tau, coordinates="independent", dofs=chosen)
+    given = robot._loop_inputs(None, None) if robot._has_loop_inputs else ()
+    found = along_closed_motions(robot, q, np.zeros(model.nv), tau, None, given, chosen, "modes").independent
     own = np.ix_(free, free)
     K, C = -M @ found.da_dq[own], -M @ found.da_dv[own]
     floor = float(np.linalg.norm(model.gravity)) / mechanism_of(model).length
