@@ -51,7 +51,8 @@ def test_a_singular_position_is_refused_and_other_rows_are_not():
     with pytest.warns(sl.SpanloopWarning, match="1 of 2 states") as seen:
         found = closed_directions(robot, np.stack([good.q, flat.q]), good.v)
     assert len(seen) == 1
-    assert np.isnan(found.dq[1]).all() and np.isnan(found.dv[1]).all()
+    assert np.isnan(found.dq[1]).all()
+    assert np.isnan(found.dv[1]).all()
     np.testing.assert_array_equal(found.dv[0], closed_directions(robot, good.q, good.v).dv)
 
 
