@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -127,7 +128,7 @@ class Parts:
         """The parts between events, in order."""
         ends = [m.part + 1 for m in self.moments]
         edges = sorted({0, *ends, len(self.time)})
-        return [range(a, b) for a, b in zip(edges, edges[1:], strict=False)]
+        return [range(a, b) for a, b in pairwise(edges)]
 
 
 def places(schedule: Schedule, names: Sequence[str]) -> dict[str, slice]:

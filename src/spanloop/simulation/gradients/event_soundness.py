@@ -133,8 +133,8 @@ def _must_fire_at_once(parts: Parts, maps: EventMaps, moment: Moment, fired: np.
         timed = maps.problem.system.switching is not None and _watcher(maps, int(j)).moment >= 0
         if not (timed or g[j] < -AT_ONCE):
             raise _not_smooth(
-                f"{_name(maps, int(j))} happens at the start, t = {moment.time:.9g} s, where its value is {g[j]:.3g}: a "
-                "small change of the start decides when it happens. Start away from it, or with it closed"
+                f"{_name(maps, int(j))} happens at the start, t = {moment.time:.9g} s, where its value is {g[j]:.3g}: "
+                "a small change of the start decides when it happens. Start away from it, or with it closed"
             )
 
 
@@ -157,9 +157,17 @@ def _watcher(maps: EventMaps, j: int) -> Watcher:
     return switching.watchers[j]
 
 
-_WORDS = {"gap": "the gap of", "pull": "the force of", "attach": "the condition to attach", "release":
-          "the condition to release", "grasp": "the margin of grasp", "limit": "the limit of joint",
-          "appear": "the condition to appear of", "vanish": "the condition to vanish of", "end": "the condition"}  # fmt: skip
+_WORDS = {
+    "gap": "the gap of",
+    "pull": "the force of",
+    "attach": "the condition to attach",
+    "release": "the condition to release",
+    "grasp": "the margin of grasp",
+    "limit": "the limit of joint",
+    "appear": "the condition to appear of",
+    "vanish": "the condition to vanish of",
+    "end": "the condition",
+}
 
 
 def _name(maps: EventMaps, j: int) -> str:
@@ -177,8 +185,8 @@ def _name(maps: EventMaps, j: int) -> str:
 
 def _coincide(moment: Moment, names: list[str]) -> StateError:
     return _not_smooth(
-        f"{' and '.join(names)} happen at the same moment, t = {moment.time:.9g} s: a small change of the start decides "
-        "which is first, and the run has no derivative there"
+        f"{' and '.join(names)} happen at the same moment, t = {moment.time:.9g} s: a small change of the start "
+        "decides which is first, and the run has no derivative there"
     )
 
 
