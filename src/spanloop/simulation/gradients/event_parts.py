@@ -112,7 +112,7 @@ class Parts:
 
     def jumps(self, moment: Moment) -> list[dict[str, np.ndarray]]:
         """What each row of the log of an event begins with: the arrays of EventMaps.jump."""
-        now = {**self.given(moment.part), **self.state(moment.part, at_end=True), "on": moment.on, "h.grid": [self.h]}
+        now = {**self.given(moment.part), **self.state(moment.part, at_end=True), "on": moment.on, "h.grid": np.array([self.h])}
         out = []
         for row in moment.rows:
             out.append({**now, "fired": row["fired"]})
@@ -155,7 +155,7 @@ def part_schedule(system: System, name: str, dtype: str) -> Schedule:
         constants=tuple(n for n in found.constants if n not in changed),
         controls=(*found.controls, PART_TIME, PART_LENGTH, *changed),
         record=found.state,
-        begin=tuple(_with_own_time(x) for x in found.begin),
+        begin=tuple(_call(x) for x in found.begin),
         advance=tuple(_with_own_time(x) for x in found.advance),
     )
 
@@ -178,7 +178,7 @@ _MOST = 16
 def _with_own_time(x: Item) -> Item:
     """A part of a schedule that reads time and length from the controls."""
     if isinstance(x, Call):
-        return replace(x, reads=tuple(_own(n) for n in x.reads))
+        return _call(x)
     if isinstance(x, Repeat):
         between = tuple(_with_own_time(y) for y in x.between)
         return replace(x, calls=tuple(_with_own_time(y) for y in x.calls), between=between)
@@ -186,8 +186,11 @@ def _with_own_time(x: Item) -> Item:
     return replace(x, calls=tuple(_with_own_time(y) for y in x.calls))
 
 
-def _own(place: Place) -> Place:
-    return _OWN.get(place, place) if isinstance(place, str) else place
+def _call(x: Call) -> Call:
+    def own(place: Place) -> Place:
+        return _OWN.get(place, place) if isinstance(place, str) else place
+
+    return replace(x, reads=tuple(own(n) for n in x.reads))
 
 
 # ---- the parts of a run

@@ -76,7 +76,7 @@ def crossing_of(parts: Parts, maps: EventMaps, moment: Moment) -> Crossing | Non
     weights = np.eye(len(g))[fired]
     slopes = maps.watched.pull(given, {"g": weights})
     j = _alone(parts, maps, moment, fired, g)
-    at = list(fired).index(j)
+    at = fired.tolist().index(j)
     slope = {n: x[at] for n, x in slopes.items() if n != "t"}
     return Crossing(j, _name(maps, j), float(g[j]), float(slopes["t"][at, 0]), slope)
 
