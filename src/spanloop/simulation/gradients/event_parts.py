@@ -112,7 +112,8 @@ class Parts:
 
     def jumps(self, moment: Moment) -> list[dict[str, np.ndarray]]:
         """What each row of the log of an event begins with: the arrays of EventMaps.jump."""
-        now = {**self.given(moment.part), **self.state(moment.part, at_end=True), "on": moment.on, "h.grid": np.array([self.h])}
+        now = {**self.given(moment.part), **self.state(moment.part, at_end=True), "on": moment.on}
+        now["h.grid"] = np.array([self.h])
         out = []
         for row in moment.rows:
             out.append({**now, "fired": row["fired"]})
