@@ -40,7 +40,7 @@ class Crossing:
     slope: Mapping[str, np.ndarray]
 
 
-def must_be_supported(problem: Problem) -> None:
+def must_be_supported(function: str, problem: Problem) -> None:
     """Refuse problems whose events have no derivative here."""
     if problem.system.contacts:
         raise UnsupportedError(
@@ -48,7 +48,7 @@ def must_be_supported(problem: Problem) -> None:
         )
     if problem.applied.memory:
         raise UnsupportedError(
-            "gradient: a run with events whose controller or actuators keep a memory has no derivative here. Give a "
+            f"{function}: a run with events whose controller or actuators keep a memory has no derivative here. Give a "
             "controller without memory, or leave out the events"
         )
 
