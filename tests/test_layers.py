@@ -11,7 +11,8 @@ import spanloop
 HOUSE = Path(spanloop.__file__).parent
 ROOMS = (
     "errors", "types", "math", "joints", "model", "zoo", "topology", "sweeps", "algorithms", "compiler",
-    "kernels", "loops", "reach", "contacts", "dynamics", "papers", "trajectory", "simulation", "view", "cli",
+    "kernels", "loops", "reach", "contacts", "derivatives", "linear", "dynamics", "papers",
+    "trajectory", "simulation", "view", "cli",
 )  # fmt: skip
 FACE = {"trajectory/trajectory.py": ("view", "simulation")}  # run.plot, run.continued: one line each, imported late
 FILES = sorted(p for p in HOUSE.rglob("*.py") if p not in (HOUSE / "__init__.py", HOUSE / "__main__.py"))

@@ -32,6 +32,7 @@ class Reason(enum.Enum):
     IMPACT = "a contact closes with a velocity: no force is finite"
     JAM = "friction jams a contact"
     UNSOLVED = "the contact forces were not found"
+    NOT_SMOOTH = "a function has no derivative at this state"
     UNSUPPORTED = "the method does not fit the live parameters"
     OTHER = "another reason"
 

@@ -1,0 +1,1 @@
+"""What follows from derivatives of kernels: Jacobians of trees and of closed motions, the regressor."""
