@@ -14,6 +14,7 @@ from spanloop.compiler.runtime.nan_rows import OneWarning
 from spanloop.dynamics import grasp_forces
 from spanloop.dynamics.grasp_forces import GraspMargins
 from spanloop.dynamics.kernel_calls import ByName
+from spanloop.dynamics.linear_calls import LinearCalls
 from spanloop.dynamics.quantities import Quantities
 from spanloop.dynamics.static_loads import at_body_origins
 from spanloop.errors import InputError, UnsupportedError, nearest
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     Targets = Target | Mapping[str, ArrayLike] | Sequence[Target]
 
 
-class Dynamics(Quantities):
+class Dynamics(Quantities, LinearCalls):
     """The dynamics of one model.
 
     >>> import numpy as np, spanloop as sl

@@ -88,8 +88,8 @@ class General(JointKind):
         """Refused in motion: the bracket of two columns of φ need not be one."""
         if any(np.any(x) for x in v):
             raise UnsupportedError(
-                "a general joint moves: its rates need not come from coordinates, so that displacements from its motion "
-                "are no states. Linearise about rest, or use another kind of joint"
+                "a general joint moves: its rates need not come from coordinates, so that displacements from its "
+                "motion are no states. Linearise about rest, or use another kind of joint"
             )
         return (0.0,) * self.nv
 

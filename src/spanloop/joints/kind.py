@@ -144,7 +144,7 @@ class JointKind(ABC):
         return tuple(v)
 
     def bracket(self, v: Sequence[Scalar], delta: Sequence[Scalar]) -> tuple[Scalar, ...]:
-        """[v, delta] (nv): the displacement delta from a motion with rates v, both in joint rates, changes at −[v, delta]
+        """[v, delta] (nv): a displacement delta from a motion with rates v, in joint rates, changes at −[v, delta]
         while the rates stay equal; zero where coordinates simply add."""
         return (0.0,) * self.nv
 

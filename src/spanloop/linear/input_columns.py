@@ -73,7 +73,9 @@ def input_columns(robot: Any, q: np.ndarray, inputs: Sequence[Input], da_dtau: n
     by_force = np.where(driven, 0.0, da_dtau)  # the motor of a driven joint takes every load along it
     frames = {x.frame: np.asarray(robot.jacobian(q, x.frame), dtype=float) for x in inputs if x.dof is None}
     columns = [
-        da_dtau[..., x.dof] if x.dof is not None else np.einsum("...ij,...j->...i", by_force, frames[x.frame][..., x.row, :])
+        da_dtau[..., x.dof]
+        if x.dof is not None
+        else np.einsum("...ij,...j->...i", by_force, frames[x.frame][..., x.row, :])
         for x in inputs
     ]
     return np.stack(columns, axis=-1) if columns else np.zeros((*da_dtau.shape[:-1], 0))

@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike
 from spanloop.errors import InputError
 from spanloop.linear import printout, reduction, regulator, responses
 from spanloop.linear.operating_point import OperatingPoint
-from spanloop.linear.regulator import Regulator, Weights
 from spanloop.linear.optional_packages import optional
+from spanloop.linear.regulator import Regulator, Weights
 
 BATCHED = ("A", "B", "C", "D", "drift", "mass")
 
@@ -82,7 +82,7 @@ class LinearModel:
         """The models of some operating points of a batch."""
         if not self.batch:
             raise InputError("linear[...]: this model has one operating point; there is nothing to choose from")
-        parts = {key: None if (x := getattr(self, key)) is None else x[which] for key in BATCHED}
+        parts: dict[str, Any] = {key: None if (x := getattr(self, key)) is None else x[which] for key in BATCHED}
         return replace(self, **parts, point=self.point and self.point[which])
 
     # ---- properties

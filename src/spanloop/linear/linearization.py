@@ -21,11 +21,11 @@ from numpy.typing import ArrayLike
 from spanloop.compiler.runtime.arrays import converted, leading_shape
 from spanloop.derivatives.closed_dynamics import along_closed_motions
 from spanloop.errors import listed
-from spanloop.linear.input_columns import input_columns, named_inputs
+from spanloop.linear.input_columns import Input, input_columns, named_inputs
 from spanloop.linear.linear_model import LinearModel
 from spanloop.linear.operating_point import OperatingPoint, holding_torques, is_equilibrium
 from spanloop.linear.output_rows import Output, output_rows
-from spanloop.loops.independent_dofs import Dofs, resolved
+from spanloop.loops.independent_dofs import Dofs, IndependentCoordinates, resolved
 from spanloop.model import Model
 
 
@@ -44,21 +44,34 @@ def linearize(
     model = robot.model
     chosen = resolved(robot, q, dofs, "linearize")
     acting = named_inputs(model, inputs)
-    q, v, tau = _states(model, q, v, tau)
-    if tau is None and v.any():
-        tau = np.zeros_like(v)
-    elif tau is None:
-        tau = holding_torques(robot, q, chosen, [x.dof for x in acting if x.dof is not None], forces)
-        q, v, tau = _states(model, q, v, tau)
+    places = [x.dof for x in acting if x.dof is not None]
+    state = _states(model, q, v, tau)
+    if tau is None:
+        held = np.zeros(model.nv) if state[1].any() else holding_torques(robot, state[0], chosen, places, forces)
+        state = _states(model, q, v, held)
+    return _linearized(robot, state, chosen, acting, outputs, forces, loop_inputs)
+
+
+def _linearized(
+    robot: Any,
+    state: tuple[np.ndarray, ...],
+    chosen: IndependentCoordinates,
+    acting: Sequence[Input],
+    outputs: Output | Sequence[Output] | None,
+    forces: Mapping[str, ArrayLike] | None,
+    loop_inputs: tuple[np.ndarray, ...],
+) -> LinearModel:
+    model, (q, v, tau) = robot.model, state
     found = along_closed_motions(robot, q, v, tau, forces, loop_inputs, chosen, "linearize")
     a = np.asarray(robot.forward_dynamics(q, v, tau, forces=forces), dtype=float)
     da_du = input_columns(robot, q, acting, found.da_dtau)
     C, D, shown = output_rows(robot, (q, v, a), found, da_du, outputs)
     i, n = list(chosen.dofs), len(chosen)
     zero = np.zeros((*a.shape[:-1], n, len(acting)))
+    turning = _turning(model, v, found.dq)
     units = [u for j in model.joints for u in j.kind.units]
     return LinearModel(
-        A=_joined([[-_turning(model, v, found.dq)[..., i, :], np.eye(n)], [found.da_dq[..., i, :], found.da_dv[..., i, :]]]),
+        A=_joined([[0.0 - turning[..., i, :], np.eye(n)], [found.da_dq[..., i, :], found.da_dv[..., i, :]]]),
         B=np.concatenate([zero, da_du[..., i, :]], axis=-2),
         C=C,
         D=D,
@@ -79,13 +92,12 @@ def linearize(
     )  # fmt: skip
 
 
-def _states(model: Model, q: ArrayLike, v: ArrayLike | None, tau: ArrayLike | None) -> tuple[Any, Any, Any]:
-    """q, v, tau with common batch axes, v = 0 by default; tau may be None."""
+def _states(model: Model, q: ArrayLike, v: ArrayLike | None, tau: ArrayLike | None) -> tuple[np.ndarray, ...]:
+    """q, v and, if it is given, tau with common batch axes; v = 0 by default."""
     given = {"q": (q, model.nq), "v": (np.zeros(model.nv) if v is None else v, model.nv), "tau": (tau, model.nv)}
     arrays = {k: converted("linearize", k, size, x, np.dtype(float)) for k, (x, size) in given.items() if x is not None}
     leading = leading_shape("linearize", list(arrays), list(arrays.values()))
-    spread = {k: np.broadcast_to(x, (*leading, x.shape[-1])) for k, x in arrays.items()}
-    return spread["q"], spread["v"], spread.get("tau")
+    return tuple(np.broadcast_to(x, (*leading, x.shape[-1])) for x in arrays.values())
 
 
 def _turning(model: Model, v: np.ndarray, dq: np.ndarray) -> np.ndarray:
@@ -114,6 +126,6 @@ def _joined(blocks: list[list[np.ndarray]]) -> np.ndarray:
 
 def _notes(model: Model) -> tuple[str, ...]:
     """What acts in simulations and has no part in a linear model."""
-    rough = [j.name for j in model.joints if j.friction]
+    rough = [j.name for j in model.joints if any(j.friction)]
     notes = [f"Coulomb friction of {listed(rough, 4)} is not linear and left out"] if rough else []
     return (*notes, *(["contacts are left out"] if model.contacts else []))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,8 +38,8 @@ class OperatingPoint:
     torque_dofs: tuple[int, ...]
 
     def __getitem__(self, which: Any) -> OperatingPoint:
-        parts = (x[which] for x in (self.q, self.v, self.tau, self.a, self.is_equilibrium))
-        return OperatingPoint(self.model, *parts, self.dofs, self.torque_dofs)
+        parts: dict[str, Any] = {x: getattr(self, x)[which] for x in ("q", "v", "tau", "a", "is_equilibrium")}
+        return replace(self, **parts)
 
 
 def is_equilibrium(v: np.ndarray, tau: np.ndarray, a: np.ndarray, da_dtau: np.ndarray) -> np.ndarray:

@@ -13,4 +13,6 @@ def optional(module: str, function: str, package: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError:
-        raise UnsupportedError(f"{function} needs {package}, which is not installed; try: pip install {package}") from None
+        raise UnsupportedError(
+            f"{function} needs {package}, which is not installed; try: pip install {package}"
+        ) from None

@@ -26,10 +26,12 @@ def function_changes(
         answer = function(TracedArray.of(x["q"]), TracedArray.of(x["v"]))
     except TraceError as error:
         raise InputError(
-            f"linearize: output {name!r} cannot be differentiated: {error}. Write it in the arithmetic of Python and NumPy"
+            f"linearize: output {name!r} cannot be differentiated: {error}. Write it in the arithmetic of NumPy"
         ) from None
     single = np.ndim(answer) == 0
-    rates = directional(list(np.ravel(TracedArray.of(answer))), [*x["q"], *x["v"]], [*_rates(model, x["q"], x["dq"]), *x["dv"]])
+    rates = directional(
+        list(np.ravel(TracedArray.of(answer))), [*x["q"], *x["v"]], [*_rates(model, x["q"], x["dq"]), *x["dv"]]
+    )
     plan = Plan.of(f"output {name}", x, (len(rates),), rates, (), ())
     rows = [y[:, :, None] for y in (q, v)] + [dq, dv]
     columns = [column for y in rows for column in np.moveaxis(y, 1, 0)]
@@ -39,8 +41,8 @@ def function_changes(
     changes = np.stack([np.broadcast_to(np.asarray(y, dtype=float), shape) for y in found], axis=1)
     if not np.isfinite(changes).all():
         raise InputError(
-            f"linearize: the derivative of output {name!r} is not finite at the operating point (a root of 0, a division "
-            "by 0); choose an output that is smooth there"
+            f"linearize: the derivative of output {name!r} is not finite at the operating point (a root of 0, a "
+            "division by 0); choose an output that is smooth there"
         )
     return changes, single
 

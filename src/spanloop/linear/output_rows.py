@@ -87,7 +87,8 @@ def output_rows(
         names = found.dofs.names
         outputs = (*names, *(f"{x}.v" for x in names))
     one = isinstance(outputs, str | Mapping) or callable(outputs)
-    rows = [row for each in ([outputs] if one else outputs) for row in _rows(changes, each)]  # type: ignore[union-attr]
+    every: Any = [outputs] if one else outputs
+    rows = [row for each in every for row in _rows(changes, each)]
     k = changes.dq.shape[-1]
     C, D = np.full((len(good), len(rows), k), np.nan), np.full((len(good), len(rows), m), np.nan)
     for place, row in enumerate(rows):
@@ -125,7 +126,7 @@ def _called(changes: Changes, name: str) -> list[Row]:
     front, _, last = name.rpartition(".")
     if not found and last in _OF_DOF and _is_joint(model, front):
         found = _of_dofs(changes, front, last)
-    if not found and front == "center_of_mass" or name == "center_of_mass":
+    if (not found and front == "center_of_mass") or name == "center_of_mass":
         found = _of_mass_centre(changes, last if front else "xyz")
     return found or _of_frame(changes, name)
 

@@ -61,10 +61,18 @@ def _poles(model: LinearModel) -> list[str]:
     rows = ["  pole [1/s]              frequency [Hz]   damping ratio" if model.step is None else "  pole (z)"]
     for x in [v for v in values if v.imag >= 0.0][:_MOST]:
         pole = f"{x.real:.5g}" if x.imag == 0.0 else f"{x.real:.5g} ± {x.imag:.5g}j"
-        rows.append(f"  {pole:22}" + (f"  {abs(x) / (2 * np.pi):14.5g}   {_damping(x):13.4g}" if model.step is None else ""))
+        rows.append(
+            f"  {pole:22}" + (f"  {abs(x) / (2 * np.pi):14.5g}   {_damping(x):13.4g}" if model.step is None else "")
+        )
     unstable = int((margin(model, values) > 0.0).sum())
     stable = model.is_stable
-    verdict = "stable" if stable else f"unstable: {unstable} poles grow" if unstable and not _marginal(model) else "not asymptotically stable"
+    verdict = (
+        "stable"
+        if stable
+        else f"unstable: {unstable} poles grow"
+        if unstable and not _marginal(model)
+        else "not asymptotically stable"
+    )
     return [*rows, f"  {verdict}"]
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from spanloop.errors import InputError
 from spanloop.linear.optional_packages import optional
-from spanloop.linear.responses import edge, margin, poles
+from spanloop.linear.responses import edge, margin
 
 if TYPE_CHECKING:
     from spanloop.linear.linear_model import LinearModel

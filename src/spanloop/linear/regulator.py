@@ -46,7 +46,9 @@ class Regulator:
         from dataclasses import replace
 
         model = self.model
-        return replace(model, A=model.A - model.B @ self.K, C=model.C - model.D @ self.K, name=f"{model.name}, regulated")
+        return replace(
+            model, A=model.A - model.B @ self.K, C=model.C - model.D @ self.K, name=f"{model.name}, regulated"
+        )
 
     def gain(self, input: str, state: str) -> float:
         """The gain from a state to an input, by their names."""
@@ -72,7 +74,9 @@ class Regulator:
             )
         others = [name for name, k in zip(self.model.inputs, point.torque_dofs, strict=True) if k < 0]
         if others:
-            raise UnsupportedError(f"controller: input {others[0]!r} is no torque of a joint; a controller gives torques alone")
+            raise UnsupportedError(
+                f"controller: input {others[0]!r} is no torque of a joint; a controller gives torques alone"
+            )
         return StateFeedback(self)
 
     def __str__(self) -> str:
@@ -117,14 +121,17 @@ def lqr(model: LinearModel, Q: Weights, R: Weights, time: float | None) -> Regul
     own_Q, own_R = _energies(model, time) if Q is None or R is None else (None, None)
     weights_Q = own_Q if Q is None else _state_weights(model, Q)
     weights_R = own_R if R is None else _input_weights(model, R)
-    assert weights_Q is not None and weights_R is not None
+    assert weights_Q is not None
+    assert weights_R is not None
     _refuse_hidden(model, "inputs", model.B)
     _refuse_hidden(model, "Q", weights_Q)
     solve = linalg.solve_continuous_are if model.step is None else linalg.solve_discrete_are
     try:
         P = solve(model.A, model.B, weights_Q, weights_R)
     except (np.linalg.LinAlgError, ValueError) as error:
-        raise InputError(f"lqr: the Riccati equation has no solution to working precision ({error}); scale Q and R") from None
+        raise InputError(
+            f"lqr: the Riccati equation has no solution to working precision ({error}); scale Q and R"
+        ) from None
     if model.step is None:
         K = np.linalg.solve(weights_R, model.B.T @ P)
     else:
@@ -189,7 +196,9 @@ def _moving(model: LinearModel, value: complex) -> str:
 def _energies(model: LinearModel, time: float | None) -> tuple[np.ndarray, np.ndarray]:
     """Q and R as kinetic energies: of rates, of displacements in one time, and of the rates by inputs in one time."""
     if model.mass is None:
-        raise InputError("lqr: Q and R have defaults only for models of robot.linearize; give both, for example Q=1, R=1")
+        raise InputError(
+            "lqr: Q and R have defaults only for models of robot.linearize; give both, for example Q=1, R=1"
+        )
     T = _usual_time(model) if time is None else float(time)
     if not (np.isfinite(T) and T > 0.0):
         raise InputError(f"lqr: time is {time!r}; expected a time > 0 [s]")
@@ -241,10 +250,14 @@ def _matrix(given: Any, names: Sequence[str], what: str, definite: bool) -> np.n
         x = np.full((), np.nan)
     n = len(names)
     full = x * np.eye(n) if x.ndim < 2 else x
-    if full.shape != (n, n) or not np.isfinite(full).all() or np.abs(full - full.T).max(initial=0.0) > 1e-9 * np.abs(full).max():
+    if (
+        full.shape != (n, n)
+        or not np.isfinite(full).all()
+        or np.abs(full - full.T).max(initial=0.0) > 1e-9 * np.abs(full).max()
+    ):
         raise InputError(
-            f"lqr: {what} is {'not finite' if not np.isfinite(x).all() else f'of shape {x.shape}'}; expected a number, {n} "
-            f"numbers or a symmetric matrix ({n}, {n}) for {', '.join(names[:6])}"
+            f"lqr: {what} is {'not finite' if not np.isfinite(x).all() else f'of shape {x.shape}'}; expected a number, "
+            f"{n} numbers or a symmetric matrix ({n}, {n}) for {', '.join(names[:6])}"
         )
     least = np.linalg.eigvalsh(full)[0] if n else 1.0
     size = np.abs(full).max(initial=0.0)
@@ -270,4 +283,6 @@ def _place(name: str, names: Sequence[str], what: str, others: Sequence[str] = (
 
 
 def _listed(values: Sequence[complex] | np.ndarray) -> str:
-    return ", ".join(f"{x.real:.4g}" if abs(x.imag) < 1e-9 * abs(x) + 1e-12 else f"{x.real:.4g}{x.imag:+.4g}j" for x in values)
+    return ", ".join(
+        f"{x.real:.4g}" if abs(x.imag) < 1e-9 * abs(x) + 1e-12 else f"{x.real:.4g}{x.imag:+.4g}j" for x in values
+    )

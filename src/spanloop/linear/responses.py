@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,7 +43,7 @@ def edge(model: LinearModel) -> np.ndarray:
 
 def is_stable(model: LinearModel) -> np.ndarray:
     """Whether all poles are left of the edge of stability (...)."""
-    return (margin(model, poles(model)) < -edge(model)[..., None]).all(axis=-1)
+    return np.asarray((margin(model, poles(model)) < -edge(model)[..., None]).all(axis=-1))
 
 
 # ---- frequency
@@ -53,7 +53,9 @@ def frequency_response(model: LinearModel, frequencies: ArrayLike) -> np.ndarray
     """C (s − A)⁻¹ B + D (..., n, p, m), s = jω; (..., p, m) for one ω."""
     omega = np.asarray(frequencies, dtype=float)
     if omega.ndim > 1 or not np.isfinite(omega).all():
-        raise InputError(f"frequency_response: frequencies have shape {omega.shape}; expected finite numbers (n,) [rad/s]")
+        raise InputError(
+            f"frequency_response: frequencies have shape {omega.shape}; expected finite numbers (n,) [rad/s]"
+        )
     s = 1j * omega if model.step is None else np.exp(1j * omega * model.step)
     k = model.A.shape[-1]
     left = s.reshape(-1, 1, 1) * np.eye(k) - model.A[..., None, :, :]
@@ -82,7 +84,7 @@ def _solved(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def usual_frequencies(model: LinearModel, count: int = _SAMPLES) -> np.ndarray:
-    """Frequencies (n,) [rad/s] from well below the slowest to well above the fastest pole, dense at lightly damped ones."""
+    """Frequencies (n,) [rad/s] from below the slowest to above the fastest pole, dense at lightly damped ones."""
     values = poles(model)
     if model.step is not None:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -116,7 +118,7 @@ def discrete(model: LinearModel, step: float) -> LinearModel:
     grown = np.empty_like(whole)
     for row in np.ndindex(model.batch):
         grown[row] = linalg.expm(h * whole[row]) if np.isfinite(whole[row]).all() else np.nan
-    parts = {"A": grown[..., :k, :k], "B": grown[..., :k, k : k + m], "drift": grown[..., :k, k + m]}
+    parts: dict[str, Any] = {"A": grown[..., :k, :k], "B": grown[..., :k, k : k + m], "drift": grown[..., :k, k + m]}
     return replace(model, **parts, step=h)
 
 
@@ -125,9 +127,13 @@ def simulated(model: LinearModel, times: ArrayLike, u: ArrayLike | None, x: Arra
     t = np.asarray(times, dtype=float)
     steps = np.diff(t) if t.ndim == 1 else np.zeros(0)
     if not len(steps) or not (steps > 0.0).all() or np.ptp(steps) > 1e-9 * max(abs(t[-1] - t[0]), 1e-300):
-        raise InputError(f"simulate: times have shape {t.shape}; expected two or more (n,), equally spaced and rising [s]")
+        raise InputError(
+            f"simulate: times have shape {t.shape}; expected two or more (n,), equally spaced and rising [s]"
+        )
     if model.step is not None and abs(steps[0] - model.step) > 1e-9 * model.step:
-        raise InputError(f"simulate: times are {steps[0]:g} s apart; the model is in discrete time, with {model.step:g} s")
+        raise InputError(
+            f"simulate: times are {steps[0]:g} s apart; the model is in discrete time, with {model.step:g} s"
+        )
     moved = model if model.step is not None else discrete(model, (t[-1] - t[0]) / (len(t) - 1))
     inputs = _shaped("u", u, (len(t), len(model.inputs)))
     state = _shaped("x", x, (len(model.states),)).copy()

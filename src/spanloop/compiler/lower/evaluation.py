@@ -45,7 +45,14 @@ FUNCTIONS: dict[int, Callable[..., Any]] = {
     SELECT: lambda c, yes, no: yes if c else no,
 }
 
-ARRAY_FUNCTIONS = {**FUNCTIONS, SINE: np.sin, COSINE: np.cos, ROOT: np.sqrt, NOT: np.logical_not, SELECT: np.where}
+ARRAY_FUNCTIONS: dict[int, Callable[..., Any]] = {
+    **FUNCTIONS,
+    SINE: np.sin,
+    COSINE: np.cos,
+    ROOT: np.sqrt,
+    NOT: np.logical_not,
+    SELECT: np.where,
+}
 
 
 def evaluated(
