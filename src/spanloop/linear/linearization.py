@@ -68,11 +68,15 @@ def _linearized(
     C, D, shown = output_rows(robot, (q, v, a), found, da_du, outputs)
     i, n = list(chosen.dofs), len(chosen)
     zero = np.zeros((*a.shape[:-1], n, len(acting)))
+    bad = ~np.isfinite(found.da).all(axis=(-2, -1))
     turning = _turning(model, v, found.dq)
     units = [u for j in model.joints for u in j.kind.units]
+    A = _joined([[0.0 - turning[..., i, :], np.eye(n)], [found.da_dq[..., i, :], found.da_dv[..., i, :]]])
+    B, drift = np.concatenate([zero, da_du[..., i, :]], axis=-2), np.concatenate([v[..., i], a[..., i]], axis=-1)
+    A[bad], B[bad], drift[bad] = np.nan, np.nan, np.nan
     return LinearModel(
-        A=_joined([[0.0 - turning[..., i, :], np.eye(n)], [found.da_dq[..., i, :], found.da_dv[..., i, :]]]),
-        B=np.concatenate([zero, da_du[..., i, :]], axis=-2),
+        A=A,
+        B=B,
         C=C,
         D=D,
         states=(*chosen.names, *(f"{name}.v" for name in chosen.names)),
@@ -81,7 +85,7 @@ def _linearized(
         state_units=(*(units[k] for k in i), *(f"{units[k]}/s" for k in i)),
         input_units=tuple(x.unit for x in acting),
         output_units=tuple(x.unit for x in shown),
-        drift=np.concatenate([v[..., i], a[..., i]], axis=-1),
+        drift=drift,
         point=OperatingPoint(
             model, q, v, tau, a, is_equilibrium(v, tau, a, found.da_dtau), chosen.dofs,
             tuple(-1 if x.dof is None else x.dof for x in acting),

@@ -6,6 +6,7 @@ A row of C has the change of an output along each state's direction (dq, dv, da)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -100,11 +101,12 @@ def _changes(
     robot: Any, state: Sequence[np.ndarray], found: ClosedDerivatives, da_du: np.ndarray
 ) -> tuple[Changes, np.ndarray]:
     """The operating points that have an answer, and which do (n,)."""
-    q, v, a = (x.reshape(-1, x.shape[-1]) for x in state)
+    count = math.prod(da_du.shape[:-2])
+    q, v, a = (x.reshape(count, x.shape[-1]) for x in state)
     T, dv, by_q, by_v, by_u = (
-        x.reshape(-1, *x.shape[-2:]) for x in (found.dq, found.dv, found.da_dq, found.da_dv, da_du)
+        x.reshape(count, *x.shape[-2:]) for x in (found.dq, found.dv, found.da_dq, found.da_dv, da_du)
     )
-    good = np.isfinite(found.da).all(axis=(-2, -1)).reshape(-1)
+    good = np.isfinite(found.da).all(axis=(-2, -1)).reshape(count)
     dq = np.concatenate([T, np.zeros_like(T)], axis=-1)
     parts = (q, v, a, dq, np.concatenate([dv, T], axis=-1), np.concatenate([by_q, by_v], axis=-1), by_u)
     return Changes(robot, *(x[good] for x in parts)), good

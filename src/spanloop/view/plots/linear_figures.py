@@ -41,7 +41,7 @@ def bode(linear: LinearModel, *, frequencies: ArrayLike | None = None, ax: Any =
     for one in (gain_axes, phase_axes):
         one.set_xscale("log")
         one.set_xlim(omega[0], omega[-1])
-    phase_axes.yaxis.set_major_locator(_quarter_turns())
+    _mark_quarter_turns(phase_axes)
     legend(gain_axes, "output / input")
     return gain_axes, phase_axes
 
@@ -61,10 +61,11 @@ def _pair(linear: LinearModel, output: int, input: int) -> str:
     return f"{linear.outputs[output]} / {linear.inputs[input]} [{unit}]"
 
 
-def _quarter_turns() -> Any:
-    from matplotlib.ticker import MaxNLocator
+def _mark_quarter_turns(ax: Any) -> None:
+    from matplotlib.ticker import MultipleLocator
 
-    return MaxNLocator(nbins=7, steps=[1, 4.5, 9, 10])
+    low, high = ax.get_ylim()
+    ax.yaxis.set_major_locator(MultipleLocator(45.0 if high - low < 200.0 else 90.0 if high - low < 600.0 else 180.0))
 
 
 def poles(linear: LinearModel, *, ax: Any = None) -> Any:
@@ -98,7 +99,7 @@ def _frame(ax: Any, values: np.ndarray) -> None:
     """The axes of the plane, room around the poles, and rays of equal damping ratio."""
     finite = values[np.isfinite(values)]
     size = np.abs(finite).max(initial=0.0) or 1.0
-    left, right = min(finite.real.min(initial=0.0), -0.15 * size), max(finite.real.max(initial=0.0), 0.15 * size)
+    left, right = min(finite.real.min(initial=0.0), -0.05 * size), max(finite.real.max(initial=0.0), 0.05 * size)
     high = max(np.abs(finite.imag).max(initial=0.0), 0.3 * size)
     ax.axhline(0.0, color=GREY, linewidth=0.9, zorder=1)
     ax.axvline(0.0, color=GREY, linewidth=0.9, zorder=1)
