@@ -14,8 +14,11 @@ ROOMS = (
     "kernels", "loops", "reach", "contacts", "derivatives", "linear", "dynamics", "papers",
     "trajectory", "simulation", "view", "cli",
 )  # fmt: skip
-# run.plot, run.continued, linear.bode: one line each, imported late
-FACE = {"trajectory/trajectory.py": ("view", "simulation"), "linear/linear_model.py": ("view",)}
+FACE = {  # run.plot, run.continued, modes.page, linear.bode: one line each, imported late
+    "trajectory/trajectory.py": ("view", "simulation"),
+    "linear/linear_model.py": ("view",),
+    "linear/modes.py": ("view",),
+}
 FILES = sorted(p for p in HOUSE.rglob("*.py") if p not in (HOUSE / "__init__.py", HOUSE / "__main__.py"))
 
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from spanloop.compiler.runtime.arrays import written
+from spanloop.compiler.runtime.nan_rows import OneWarning
+from spanloop.derivatives.closed_dynamics import ClosedDerivatives, Derivatives, along_closed_motions, as_computed
 from spanloop.dynamics.kernel_calls import ByName, KernelCalls
 from spanloop.errors import InputError, nearest
 from spanloop.kernels.derivative_spec import SWITCHES, WEIGHTS
 from spanloop.loops import arguments
+from spanloop.loops.independent_dofs import Dofs
 from spanloop.types import Array
 
 WRITTEN_OUT = 24  # DoF up to which all derivatives of a tree are one kernel, not one call for each direction
@@ -119,6 +124,53 @@ class DerivativeCalls(KernelCalls):
             columns = self._call(kernel, (*above, *(rows[:, p] for p in places.values())), None)
             found = np.moveaxis(columns, -1 - len(kernel.shape), -1)
         return {name: found[..., place] for name, place in places.items()}
+
+    # ---- accelerations
+
+    def derivatives(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        *,
+        out: Array | None = None,
+        forces: ByName | None = None,
+        coordinates: str | None = None,
+        dofs: Dofs = None,
+        active_loops: Iterable[str] | None = None,
+        loop_accelerations: ByName | None = None,
+    ) -> Derivatives | ClosedDerivatives:
+        """Return the derivatives of forward_dynamics(q, v, tau): da_dq, da_dv, da_dtau, views of one array `da`.
+
+        coordinates: "tree", by all positions (in joint rates), rates and torques, (..., nv, nv) each. "independent",
+        along closed motions: by the n independent positions and rates `dofs`, (..., nv, n), and by all torques; the
+        default where there are loops or couplings. Of closed mechanisms "tree" differentiates the function as it is
+        computed, which off the loops depends on the method (docs/gradients.md). forces are held in world axes.
+
+        StateError: as of forward_dynamics; "independent": also where v opens a loop, or dofs do not determine the other
+        DoF. UnsupportedError: "independent" for a loop that constrains velocities alone.
+
+        >>> robot, q = sl.Dynamics(sl.zoo.four_bar()), sl.zoo.four_bar_start()
+        >>> found = robot.derivatives(q, np.zeros(3), np.zeros(3))
+        >>> found.dofs.names, found.da_dq.shape, found.independent.da_dq.shape
+        (('crank_hinge',), (3, 1), (1, 1))
+        """
+        whole: Any = self  # a Dynamics
+        robot, accelerations = whole._with_checked_loops("derivatives", active_loops, loop_accelerations, None)
+        closed = bool(robot.model.loops or robot.model.couplings)
+        if coordinates not in (None, "tree", "independent"):
+            raise InputError(
+                f"derivatives: coordinates is {coordinates!r}; {nearest(str(coordinates), ('tree', 'independent'))}"
+            )
+        if dofs is not None and coordinates == "tree":
+            raise InputError("derivatives: dofs are for coordinates='independent'; leave out coordinates='tree'")
+        extra = robot._loop_inputs(None, accelerations)
+        with OneWarning("derivatives"):
+            if coordinates == "independent" or dofs is not None or (coordinates is None and closed):
+                found = along_closed_motions(robot, q, v, tau, forces, extra, dofs)
+                return found if out is None else replace(found, da=written("derivatives", out, found.da))
+            da = as_computed(robot, q, v, tau, forces, extra)
+        return Derivatives(da if out is None else written("derivatives", out, da))
 
 
 class _Given:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spanloop.errors import InputError
-from spanloop.linear import printout, reduction, regulator, responses
+from spanloop.linear import linear_report, reduction, regulator, responses
 from spanloop.linear.operating_point import OperatingPoint
 from spanloop.linear.optional_packages import optional
 from spanloop.linear.regulator import Regulator, Weights
@@ -222,7 +222,7 @@ class LinearModel:
         return self
 
     def __str__(self) -> str:
-        return printout.text(self)
+        return linear_report.text(self)
 
     def __repr__(self) -> str:
         sizes = f"{len(self.states)} states, {len(self.inputs)} inputs, {len(self.outputs)} outputs"
