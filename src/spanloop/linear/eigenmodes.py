@@ -35,7 +35,7 @@ def eigenmodes(M: np.ndarray, C: np.ndarray, K: np.ndarray, floor: float) -> Eig
     """
     L = np.linalg.cholesky(M)
     stiffness, damping = _normalised(L, K), _normalised(L, C)
-    scale = max(np.linalg.norm(stiffness, 2) if stiffness.size else 0.0, floor) or 1.0
+    scale = max(float(np.linalg.norm(stiffness, 2)) if stiffness.size else 0.0, floor) or 1.0
     symmetric = bool(np.abs(stiffness - stiffness.T).max(initial=0.0) <= SYMMETRIC * scale)
     undamped = np.abs(damping).max(initial=0.0) <= SYMMETRIC * np.sqrt(scale)
     if symmetric and undamped:

@@ -112,7 +112,7 @@ class Modes:
     def __str__(self) -> str:
         name, n = self.robot.model.name, len(self.dofs)
         head = f"{name}: {len(self)} mode{'' if len(self) == 1 else 's'} of {n} DoF ({listed(self.dofs, 6)})"
-        rows = [("mode", "[Hz]", "[rad/s]", "damping", "kind", "shape")]
+        rows: list[tuple[str, ...]] = [("mode", "[Hz]", "[rad/s]", "damping", "kind", "shape")]
         for k, kind in enumerate(self.kinds):
             numbers = [f"{x[k]:.6g}" for x in (self.frequencies, self.angular_frequencies, self.damping_ratios)]
             rows.append((str(k), *numbers, kind, self._parts(k)))
