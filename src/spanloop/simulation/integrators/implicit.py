@@ -89,7 +89,7 @@ def linearized(system: System, x: Mapping[str, Sequence[Any]]) -> dict[str, list
     for i, f in enumerate(system.friction):
         D[i] = D[i] + friction_damping(f, x["v"][i], h * w[i]) if f > 0.0 else D[i]
     acts = [not (_is_zero(k) and _is_zero(d)) for k, d in zip(K, D, strict=True)]
-    rates = [h * (m * d + sqrt(m * k)) if yes else 0.0 for m, k, d, yes in zip(w, K, D, acts, strict=True)]
+    rates = [h * (m * d + _frequency(m * k)) if yes else 0.0 for m, k, d, yes in zip(w, K, D, acts, strict=True)]
     if system.has_loops and any(acts):  # one for all: else the stages would open the loops
         rates, acts = [functools.reduce(_larger, rates)] * len(rates), [True] * len(acts)
     ahead = [h * implicitness(u) if yes else 0.0 for u, yes in zip(rates, acts, strict=True)]
@@ -118,6 +118,13 @@ def implicitness(u: Any) -> Any:
     """γ(u), from 0.789 at u = 0 to 1 + √½ at infinity: R = 1 / (1 + u + u²/2 + u³/6)."""
     s = sqrt((1.0 + u) / (12.0 + u * (12.0 + u * (6.0 + 2.0 * u))))
     return (0.5 + s) / (1.0 - u * s)
+
+
+def _frequency(square: Any) -> Any:
+    """The root of a number that is not negative; at 0 its derivative counts as 0: γ stays as it is there."""
+    if isinstance(square, int | float):
+        return sqrt(square)
+    return where(square > 0.0, sqrt(where(square > 0.0, square, 1.0)), 0.0)
 
 
 def friction_damping(strength: float, v: Any, hw: Any) -> Any:
