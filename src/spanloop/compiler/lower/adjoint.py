@@ -5,30 +5,35 @@ sample shows). The cotangent of an array x is ∂L/∂x, as many numbers as x ha
 
     schedule = adjoint(forward, wrt=("q", "v", "u", "p"), of=("q", "v.closed"))
 
-| array | what | of which step |
+| array | where | meaning |
 |---|---|---|
-| lam.x in `state` | cotangent of array x of the forward state: those in `wrt`, those that carry a derivative | at the step's end; after the adjoint's step at its start |
-| lam.c in `state` | cotangent of constant c of `wrt`, or of a control that is `constant`: a sum over all steps; so is that of t and h | all steps so far |
-| lam.u in `state` and `record` | cotangent of control u of `wrt` | of the step that was taken last |
-| all of `forward.state` in `controls` | the forward state | at the step's start |
-| `forward.controls` in `controls` | as they were | of the step |
-| time in `controls` | 1 number: the time (t of the forward step) | at the step's start |
-| g.x in `controls`, for every x of `of` | what the loss adds to the cotangent of x | at the step's start |
+| lam.x | state | cotangent of the forward state's x, at the step's end; after the adjoint's step at its start |
+| lam.c | state | cotangent of constant c, of control c if it is `constant`, of t or h: a sum over all steps so far |
+| lam.u | state, record | cotangent of control u of the step that was taken last |
+| all of forward.state | controls | the forward state at the step's start |
+| all of forward.controls | controls | as they were in the step |
+| time | controls | t of the forward step (1 number) |
+| g.x for x of `of` | controls | what the loss adds to the cotangent of x at the step's start |
 
-So a step of the adjoint is  lam_k = (∂step/∂x)ᵀ lam_k+1 + g_k,  and its k-th step from the run's end belongs to the
-forward step N − 1 − k. Rows of controls stand in this order, the last forward step first. Length of steps (h) and
-constants are those of the forward run. A row of the record is written at the start of a step and after the last: row
-k + 1 holds lam.u of the adjoint's step k; row 0 is what `state` begins with.
+x: arrays of the state that are in `wrt` or hand on a derivative; c and u: those of `wrt`. The arrays of `of` are of the
+state, or filled by `begin`. A step of the adjoint is
 
-The loss of the last state: start with lam = 0 and take one step of adjoint(sampling(forward), ...) with its g; what
-that leaves is the state to begin with. `of` may name arrays of the state and those that `begin` fills. For the states
-of all steps the forward rollout has to record them: replace(forward, record=forward.state).
+    lam_k = (∂step_k/∂x)ᵀ lam_k+1 + g_k.
+
+Rows of controls stand in the order of its steps: the last forward step first. The length h and the constants are those
+of the forward run. A row of the record is written at the start of a step and after the last one: row k + 1 holds lam.u
+of the adjoint's step k; row 0 is what the state began with.
+
+The last state: take one step of adjoint_of_sample(forward, ...), of the same arguments, from lam = 0 with g of the
+run's end, the controls of the last step and the time there. Its arrays are the same; it leaves the state to begin with,
+and in lam.u what is added to the last step's.
+For the states of all steps the forward rollout records them: replace(forward, record=forward.state).
 
 A step runs the calls forward once more, without those whose results no pullback reads, and pulls back through each of
-them in turn. Calls of one plan share one pullback. Of a repetition that ends at a fixed point a = F(a, x) the adjoint is
-one too:  w = ā + (∂F/∂a)ᵀ w,  x̄ = (∂F/∂x)ᵀ w  [implicit-function theorem]. Conditions, margins and errors of loops
-have no derivative. Demands have been passed forward, so pullbacks have none; a cotangent that is not finite, or does
-not converge, ends the run with the bits that forward steps have, LOST and NOT_CONVERGED.
+them in turn. Calls of one plan share one pullback. The adjoint of a repetition that ends at a fixed point a = F(a, x)
+is one, too:  w = ā + (∂F/∂a)ᵀ w,  x̄ = (∂F/∂x)ᵀ w  [implicit-function theorem]. Conditions, margins and errors of loops
+have no derivative. Demands have been passed forward, so pullbacks have none; a run whose cotangents are not finite or
+do not converge ends with the bits of forward steps, LOST or NOT_CONVERGED.
 """
 
 from __future__ import annotations
@@ -62,7 +67,7 @@ def adjoint(
     """
     flow = Flow.of(schedule, {TIME: CLOCK})
     wanted = [flow.name_of(n) for n in wrt]
-    back = _Backward(flow, flow.moving(wanted) & {*flow.useful(of), *wanted}, dtype)
+    back = _Backward(flow, _alive(flow, wanted, of), dtype)
     carried = [n for n in schedule.state if n in back.alive]
     stepwise = [n for n in wanted if n in schedule.controls and n not in constant]
     summed = [n for n in wanted if n not in schedule.state and n not in stepwise]
@@ -90,11 +95,27 @@ def adjoint(
     return Schedule(name, used, state, schedule.constants, controls, record, (), calls, unbounded=state)
 
 
+def adjoint_of_sample(
+    schedule: Schedule, wrt: Sequence[str], of: Sequence[str], constant: Sequence[str] = (), dtype: str = "float64"
+) -> Schedule:
+    """The schedule that pulls cotangents back through a sample alone, with the arrays of `adjoint`."""
+    flow = Flow.of(schedule)
+    alive = _alive(flow, wrt, of)
+    own = [n for n in schedule.state if n in alive]
+    others = [n for n in wrt if n not in schedule.state]
+    return adjoint(sampling(schedule), (*own, *others), of, constant, dtype)
+
+
 def sampling(schedule: Schedule) -> Schedule:
     """The schedule whose step makes a sample alone: what `begin` does; its state stays."""
     sizes = [schedule.sizes[n] for n in schedule.committed]
     stay = Call(copies(sizes), schedule.committed, tuple(following(n) for n in schedule.committed))
-    return replace(schedule, name="sampling", advance=(stay,), halt=None)
+    return replace(schedule, name=f"sample of {schedule.name}", advance=(stay,), halt=None)
+
+
+def _alive(flow: Flow, wanted: Sequence[str], of: Sequence[str]) -> set[str]:
+    """Arrays that change with what is wanted, and that the loss changes with; and what is wanted itself."""
+    return flow.moving(wanted) & {*flow.useful(of), *wanted}
 
 
 @dataclass
@@ -137,7 +158,7 @@ class _Backward:
                 weighted.append(i)
                 for k in reached:
                     own = places.setdefault(names(c.reads)[k], [])
-                    own += [k] if k not in own else []
+                    own += [k] * (k not in own)
         if not places:
             return []
         key = id(c.plan), tuple(weighted), tuple(tuple(x) for x in places.values())
@@ -164,7 +185,7 @@ class _Backward:
         turn = [call for c in reversed(x.turn) for call in self._through(c, held)]
         last = tuple(self.cotangent(n) for n in solved)
         settle = Call(settled(sizes, self.dtype), (*w, *last, left), (*w, left))
-        self.calls.append(Repeat((*turn, settle), left, PATIENCE * x.loop.most, usual=x.loop.usual))
+        self.calls.append(Repeat((*turn, settle), left, PATIENCE * x.loop.most, usual=x.loop.turns))
         for n in solved:
             self.bar.pop(n, None)  # the solution does not depend on where the repetition began
 
@@ -228,10 +249,11 @@ def _needed(flow: Flow, later: Sequence[Item]) -> list[Item]:
 
 def _forward(part: Part) -> Iterator[Item]:
     """What computes a part, the last first: a fixed point is found, then a turn is taken from there."""
-    if isinstance(part, Call):
-        yield part
+    if isinstance(part, FixedPoint):
+        yield from reversed(part.turn)
+        yield part.loop
     else:
-        yield from (*reversed(part.turn), part.loop)
+        yield part
 
 
 def _part_of(c: Call, kept: Sequence[int], sizes: Sequence[int], known: dict[tuple, tuple[Plan, list[int]]]) -> Call:

@@ -48,7 +48,7 @@ class Flow:
     advance: tuple[Part, ...]
     names: Mapping[str, str]
     state: Names
-    _sources: dict[tuple, list[frozenset[int]]] = field(default_factory=dict)
+    _sources: dict[tuple[int, tuple[int, ...]], list[frozenset[int]]] = field(default_factory=dict)
 
     @staticmethod
     def of(schedule: Schedule, renamed: Mapping[str, str] | None = None) -> Flow:
@@ -89,20 +89,12 @@ class Flow:
         """All arrays that change with those wanted, in this step or a later one."""
         found = set(wanted)
 
-        def forward(calls: Sequence[Call]) -> None:
-            for c in calls:
-                found.update(n for n, places in self.sources(c) if any(c.reads[k] in found for k in places))
-
-        def solve(x: FixedPoint) -> None:
-            forward(x.turn)
-            found.update(n for n, end in x.solved.items() if end in found)
-
         def step() -> None:
             for part in self.parts:
-                if isinstance(part, Call):
-                    forward([part])
-                else:
-                    _until_it_stays(found, lambda part=part: solve(part))
+                for c in _calls(part):
+                    found.update(n for n, places in self.sources(c) if any(c.reads[k] in found for k in places))
+                if isinstance(part, FixedPoint):
+                    found.update(n for n, end in part.solved.items() if end in found)
             found.update(x for x in self.state if self.end_of(x) in found)
 
         return _until_it_stays(found, step)
@@ -111,21 +103,13 @@ class Flow:
         """All arrays that change those of the schedule that are given, in this step or a later one."""
         found = {self.name_of(x) for x in of}
 
-        def backward(calls: Sequence[Call]) -> None:
-            for c in reversed(calls):
-                found.update(names(c.reads)[k] for n, places in self.sources(c) if n in found for k in places)
-
-        def solve(x: FixedPoint) -> None:
-            found.update(end for n, end in x.solved.items() if n in found)
-            backward(x.turn)
-
         def step() -> None:
             found.update(self.end_of(x) for x in self.state if x in found)
             for part in reversed(self.parts):
-                if isinstance(part, Call):
-                    backward([part])
-                else:
-                    _until_it_stays(found, lambda part=part: solve(part))
+                if isinstance(part, FixedPoint):
+                    found.update(end for n, end in part.solved.items() if n in found)
+                for c in reversed(_calls(part)):
+                    found.update(names(c.reads)[k] for n, places in self.sources(c) if n in found for k in places)
 
         return _until_it_stays(found, step)
 
@@ -181,11 +165,16 @@ class _Naming:
         written = dict.fromkeys(n for c in calls for n in names(c.writes) if n not in own)
         inside = {**self.names, **{n: self.new(n) for n in written}}
         loop = Repeat(tuple(_on(c, inside) for c in calls), inside[x.left], x.most, usual=x.usual)
-        self.names[x.left] = before[x.left]
+        self.names |= {n: name for n, name in before.items() if n == x.left}
         turn = tuple(self.call(c) for c in calls)
         solved = {own[n]: self.names[n] for n in carried}
         self.names |= own
         yield FixedPoint(loop, turn, solved)
+
+
+def _calls(part: Part) -> tuple[Call, ...]:
+    """The calls through which derivatives pass."""
+    return (part,) if isinstance(part, Call) else part.turn
 
 
 def _carried(calls: Sequence[Call]) -> list[str]:

@@ -7,13 +7,14 @@ once more when its turn comes: about 2 √steps states are in memory, for one mo
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from spanloop.compiler.lower import Schedule
-from spanloop.compiler.lower.adjoint import CLOCK, adjoint, sampling
+from spanloop.compiler.lower.adjoint import CLOCK, adjoint, adjoint_of_sample
 from spanloop.compiler.runtime.rollout import Rollout, Steps
 from spanloop.errors import Reason, Refusal
 from spanloop.simulation.gradients.differentiated_run import DifferentiatedRun
@@ -110,18 +111,18 @@ class AdjointRun:
 
     @cached_property
     def _adjoint(self) -> Rollout:
-        return self._compiled("adjoint", self.run.schedule)
+        return self._compiled("adjoint", adjoint)
 
     @cached_property
     def _adjoint_of_samples(self) -> Rollout:
-        return self._compiled("adjoint of a sample", lambda: sampling(self.run.schedule()))
+        return self._compiled("adjoint of a sample", adjoint_of_sample)
 
-    def _compiled(self, kind: str, make) -> Rollout:
+    def _compiled(self, kind: str, derive: Callable[..., Schedule]) -> Rollout:
         constant = ("u",) if self.run.inputs_are_constant and "u" in self._wrt else ()
         of = ("q", self.run.velocity)
 
         def derived() -> Schedule:
-            return adjoint(make(), self._wrt, of, constant, self.run.integrator.dtype)
+            return derive(self.run.schedule(), self._wrt, of, constant, self.run.integrator.dtype)
 
         return self.run.compiled(f"{kind}|{self._wrt}|{constant}", derived)
 

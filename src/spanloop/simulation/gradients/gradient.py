@@ -83,9 +83,9 @@ def gradient(
 ) -> Gradient:
     """Differentiate a loss of a simulated motion by its initial state, inputs, gains and parameters.
 
-    The run is that of sl.simulate with the same arguments, and the derivative that of its steps, exact but for rounding.
-    It takes about five times as long as the run, however many derivatives there are (the adjoint method). Batch axes
-    (...) are runs side by side, each with a value and derivatives of its own, of arguments that they share too.
+    The run is that of sl.simulate with the same arguments, and the derivative is that of its steps, exact but for
+    rounding. It takes about five times as long as the run, however many derivatives there are (the adjoint method).
+    Batch axes (...) are runs side by side, each with a value and derivatives of its own, also by what they share.
 
     Args:
         model: a Model or a Dynamics.

@@ -57,10 +57,10 @@ class Objective:
         every = self.run.grid.every
         for k in range(-(-samples.first // every), samples.last // every + 1):
             part, own = samples.part(k * every, k * every), {n: w[:, k : k + 1] for n, w in self.weights.items()}
-            for name, w, x, out in (("q", own.get("q"), part.q, part.of_q), ("v", own.get("v"), part.v, part.of_v)):
-                if w is not None:
-                    out += w
-                    part.values[...] += (w * x).sum(axis=-1)
+            for name, x, out in (("q", part.q, part.of_q), ("v", part.v, part.of_v)):
+                if name in own:
+                    out += own[name]
+                    part.values[...] += (own[name] * x).sum(axis=-1)
 
     def _add_running(self, function: TracedLoss, samples: _Samples) -> None:
         steps, h = self.run.grid.steps, self.run.grid.h

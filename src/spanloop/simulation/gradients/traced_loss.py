@@ -27,7 +27,10 @@ from spanloop.simulation.traced_kernels import arguments, kernel, must_repeat, n
 
 @dataclass(frozen=True)
 class TracedLoss:
-    """A function of time, state and inputs that returns one number; name: for messages; takes: letters of t, q, v, u."""
+    """A function of time, state and inputs that returns one number.
+
+    name: for messages; takes: the letters of its arguments, of t, q, v, u.
+    """
 
     name: str
     function: Callable[..., Any]
@@ -82,8 +85,8 @@ class TracedLoss:
         if not np.isfinite(value):
             return Refusal(Reason.NOT_FINITE, f"{self.name} is not finite at t = {t:.6g} s")
         words = (
-            f"{self.name} is {value:.6g} at t = {t:.6g} s, but has no finite derivative there, as a root or an absolute "
-            "value at 0. Add a small number inside the root, or square it"
+            f"{self.name} is {value:.6g} at t = {t:.6g} s, but has no finite derivative there, as a root at 0. "
+            "Add a small number inside the root, or square it"
         )
         return Refusal(Reason.NOT_FINITE, words)
 

@@ -16,8 +16,7 @@ STATE, INPUTS, PARAMETERS = ("q", "v"), ("tau", "inputs"), "parameters"
 class Wanted:
     """Arguments of sl.simulate, and places of parameters.
 
-    names: of q, v, tau or inputs, parameters, in the order that was asked for; places: for the parameters those that are
-    wanted, in order.
+    names: of q, v, tau or inputs, parameters, in the order that was asked for; places: of the wanted parameters.
     """
 
     names: tuple[str, ...]
