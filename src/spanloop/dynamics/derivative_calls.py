@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from spanloop.compiler.runtime.arrays import written
 from spanloop.compiler.runtime.nan_rows import OneWarning
+from spanloop.derivatives.batched_directions import in_every_direction
 from spanloop.derivatives.closed_dynamics import ClosedDerivatives, along_closed_motions, as_computed
 from spanloop.derivatives.closed_torques import ClosedTorqueDerivatives, torques_along_closed_motions
 from spanloop.derivatives.matrices import Derivatives, TorqueDerivatives
@@ -120,11 +121,7 @@ class DerivativeCalls(KernelCalls):
             found, places = self._call(kernel, given.ordered, None), kernel.definition.places
         else:
             kernel = self._kernel(function, derivative="jvp", wrt=given.wrt, **given.options)
-            places = kernel.definition.places
-            rows = np.eye(sum(kernel.definition.widths.values()))
-            above = [np.asarray(x)[..., None, :] for x in given.ordered]
-            columns = self._call(kernel, (*above, *(rows[:, p] for p in places.values())), None)
-            found = np.moveaxis(columns, -1 - len(kernel.shape), -1)
+            found, places = in_every_direction(function, kernel, given.ordered), kernel.definition.places
         return {name: found[..., place] for name, place in places.items()}
 
     # ---- accelerations
