@@ -89,7 +89,9 @@ class MinkLoop:
 
     def __init__(self, case: Case):
         text = re.sub(r"<(visual|collision)>.*?</\1>|<(visual|collision)/>", "", case.file.read_text(), flags=re.S)
-        head = '<mujoco><compiler fusestatic="false" balanceinertia="true" boundmass="1e-6" boundinertia="1e-9"/></mujoco>'
+        head = (
+            '<mujoco><compiler fusestatic="false" balanceinertia="true" boundmass="1e-6" boundinertia="1e-9"/></mujoco>'
+        )
         text = re.sub(r"(<robot[^>]*>)", rf"\1{head}", text, count=1)
         self.model = mujoco.MjModel.from_xml_string(text)
         self.limits = [mink.ConfigurationLimit(self.model)]
@@ -176,7 +178,9 @@ def main(count: int = 2000, few: int = 40, samples: int = 15) -> None:
             row(f"{case.title}: {title}", *peer_times(peer, few_poses, starts[:few]))
     robot, start = sl.Dynamics(sl.zoo.stewart()), sl.zoo.stewart_start()
     rng = np.random.default_rng(0)
-    moved = [robot.integrate(np.tile(start, (count, 1)), x * rng.normal(size=(count, robot.model.nv))) for x in (0.15, 0.3)]
+    moved = [
+        robot.integrate(np.tile(start, (count, 1)), x * rng.normal(size=(count, robot.model.nv))) for x in (0.15, 0.3)
+    ]
     closed = robot.assemble(moved[0])
     targets = {"platform": robot.pose(closed, "platform")}
     row(f"Stewart, pose of the platform: spanloop, batch of {count}", *own_times(robot, targets, moved[1], samples))

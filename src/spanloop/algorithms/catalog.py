@@ -43,6 +43,7 @@ from spanloop.algorithms.tree import (
     kinematics,
     newton_euler,
     operational_space,
+    regressor,
     unit_vector,
 )
 from spanloop.errors import InputError, nearest
@@ -151,6 +152,8 @@ FUNCTIONS: dict[str, Function] = {
     ),
     # of the spanning tree, whatever closes it: M a + h, which joints and closures supply together
     "tree_inverse_dynamics": Function({"newton_euler": Algorithm(newton_euler.inverse_dynamics, _FORCES)}),
+    # of the spanning tree, as tree_inverse_dynamics: torques that are linear in the inertial parameters of bodies
+    "regressor": Function({"newton_euler": Algorithm(regressor.regressor)}),
     "mass_matrix": Function(
         {
             "composite_body": Algorithm(composite_body.mass_matrix),

@@ -14,14 +14,15 @@ from spanloop.contacts.contact_problem import ContactProblem
 from spanloop.dynamics import contact_calls, manipulability, workspace
 from spanloop.dynamics.contact_calls import ContactGeometry
 from spanloop.dynamics.contact_solution import ContactSolution, contact_solution
-from spanloop.dynamics.kernel_calls import ByName, KernelCalls
+from spanloop.dynamics.kernel_calls import ByName
+from spanloop.dynamics.linear_calls import LinearCalls
 from spanloop.dynamics.manipulability import Manipulability
 from spanloop.dynamics.workspace import Workspace
 from spanloop.errors import InputError
 from spanloop.types import Array
 
 
-class Quantities(KernelCalls):
+class Quantities(LinearCalls):
     """Calls for quantities that follow from a state, of trees and of mechanisms with loops alike."""
 
     # ---- the whole mechanism
@@ -64,6 +65,23 @@ class Quantities(KernelCalls):
     def centroidal_momentum_bias(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
         """Return Ȧ v (..., 6): the rate of the momentum about the centre of mass at a = 0, in general A a + Ȧ v."""
         return self._plain("centroidal_momentum_bias", (q, v), out)
+
+    def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, out: Array | None = None) -> Array:
+        """Return Y (..., nv, 10 n_bodies): torques of inertia and weight are Y φ, φ the inertial parameters of bodies.
+
+        model.inertial_parameters() has φ and its names: of each body mass, first moments and moments of inertia about
+        its origin; model.with_inertial_parameters(φ) is the way back. The torques of inverse_dynamics are Y φ and those
+        of armatures, dampers, springs and external forces, which Y leaves out. With loops Y is of the spanning tree:
+        Y φ is what actuators and loops supply together, and with T = robot.velocity_map(q) the forces of the loops drop
+        out of Tᵀ Y φ = Tᵀ tau.
+
+        >>> robot = sl.Dynamics(sl.zoo.puma())
+        >>> q, v = robot.model.random_state(seed=1)
+        >>> Y, phi = robot.regressor(q, v, v), robot.model.inertial_parameters()
+        >>> Y.shape, bool(np.allclose(Y @ phi.values, robot.inverse_dynamics(q, v, v)))
+        ((6, 60), True)
+        """
+        return self._plain("regressor", (q, v, a), out)
 
     # ---- contacts
 

@@ -24,6 +24,7 @@ from spanloop.sweeps.vectors import Vector
 if TYPE_CHECKING:
     from spanloop.compiler.runtime.kernel import Definition, Kernel
     from spanloop.compiler.runtime.reference import PythonKernel
+    from spanloop.kernels.derivative_spec import DerivativeSpec
 
 
 def compile(
@@ -46,6 +47,8 @@ def compile(
     open_chain: str | None = None,
     points: str | Sequence[str] = (),
     near: ArrayLike | None = None,
+    derivative: str | None = None,
+    wrt: str | Sequence[str] | None = None,
 ) -> Kernel | PythonKernel:
     """Return a kernel of one function of one model.
 
@@ -79,6 +82,11 @@ def compile(
         points: of free_response and forced_response, the frames or bodies that closures may join.
         near: a closed state q (nq,): the kernel leaves out the rows that are redundant in its assembly, not those of
             the assemblies near the neutral state (docs/singular.md).
+        derivative: "jvp", the derivative along a direction, which the inputs d.q, d.v, ... give; "vjp", the derivatives
+            of a sum of the answer's numbers with the input `weights`; "jacobian", all derivatives, in a last axis of
+            the answer. Derivatives by q have one entry for each DoF: q moves at joint rates (docs/gradients.md).
+        wrt: names of the inputs by which the derivative is; by default all of the function's own. "parameters" makes
+            the parameters an input.
 
     Returns:
         A Kernel: callable; `operations`, `plan`, `source`, `inputs` and `shape` describe it.
@@ -97,6 +105,9 @@ def compile(
     checked_model(model, "compile")
     if chain_threads is True or chain_threads != 1:
         lowering = _lowering_for_chains(target, lowering)
+    spec: KernelSpec | DerivativeSpec
+    if wrt is not None and "parameters" in ((wrt,) if isinstance(wrt, str) else wrt):
+        parameters = "live"
     if isinstance(function, str):
         spec = KernelSpec.of(
             model,
@@ -124,12 +135,16 @@ def compile(
     if _is_single(dtype) and spec.needs_double:
         raise UnsupportedError(f"{function}: method {spec.method!r} needs double precision; leave out dtype='float32'")
     check_target(target)
+    division = _division(spec, chain_threads) if chain_threads is True or chain_threads != 1 else None
+    if derivative is not None:
+        spec = _derivative(spec, derivative, wrt, division, lowering)
+    elif wrt is not None:
+        raise InputError(f"{function}: wrt is {wrt!r}, of no derivative; add derivative='jacobian', 'jvp' or 'vjp'")
     if target == "python":
         from spanloop.compiler.runtime.reference import PythonKernel
 
         kernel: Kernel | PythonKernel = PythonKernel(spec, dtype)
     else:
-        division = _division(spec, chain_threads) if chain_threads is True or chain_threads != 1 else None
         kernel = machine_kernel(spec, dtype=dtype, threads=threads, division=division)
     kernel.origin = origin
     return kernel
@@ -177,6 +192,19 @@ def operations(model: Model, function: str, method: str | None = None, frames: S
     return KernelSpec.of(
         model, function, method=method, frame=frame, frames=several, lowering="unrolled"
     ).plan.operations
+
+
+def _derivative(
+    spec: KernelSpec, mode: str, wrt: str | Sequence[str] | None, division: Division | None, lowering: str
+) -> DerivativeSpec:
+    """The derivative of a kernel's function; InputError for options that it does not take."""
+    from spanloop.kernels.derivative_spec import DerivativeSpec
+
+    if division is not None:
+        raise InputError(f"{spec.name}: derivatives take no chain_threads")
+    if lowering == "looped":
+        raise InputError(f"{spec.name}: derivatives are not looped over links; leave out lowering='looped'")
+    return DerivativeSpec.of(spec, mode, wrt)
 
 
 def _division(spec: KernelSpec, chain_threads: int) -> Division | None:

@@ -218,6 +218,8 @@ class Model:
             parameters = self.parameters().changed(parameters)
         return applied(self, parameters.values if isinstance(parameters, Parameters) else parameters)
 
+    inertial_parameters = edits.inertial_parameters
+
     # ---- edits: each returns a new model; spanloop/model/edits defines them
 
     lock = edits.lock
@@ -239,6 +241,7 @@ class Model:
     with_frame = edits.with_frame
     with_gravity = edits.with_gravity
     with_inertia = edits.with_inertia
+    with_inertial_parameters = edits.with_inertial_parameters
     with_joint = edits.with_joint
     with_actuator = edits.with_actuator
     with_sensor = edits.with_sensor

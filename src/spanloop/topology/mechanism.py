@@ -123,6 +123,7 @@ class Mechanism:
     anchors: dict[str, Anchor]
     closures: tuple[Closure, ...] = ()
     gears: tuple[Gear, ...] = ()
+    bodies: tuple[str, ...] = ()  # names of the user's bodies; `anchors` has where they are
     length: float = 1.0  # m, the characteristic length of its loops
     single: bool = False  # is it computed in single precision? Then smaller pivots are rounding
     coarse: bool = False  # is it for runs, whose steps have larger errors? Then smaller pivots of joints will do
@@ -290,7 +291,7 @@ def mechanism(model: Model, parameters: Sequence[Scalar] | None = None, whole: b
     n_rows = sum(len(c.rows) for c in loops)
     numbers = {link.name: i for i, link in enumerate(links)}
     couplings = gears(model, numbers, parents, n_rows) if model.couplings else ()
-    found = Mechanism(done, gravity, anchors, loops, couplings)
+    found = Mechanism(done, gravity, anchors, loops, couplings, tuple(j.child for j in model.joints))
     if not (loops or couplings):
         return found
     lengths, length = _model_lengths(model) if live else loop_lengths(done, loops)

@@ -6,17 +6,17 @@ is not finite.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spanloop.compiler.derivative.partials import is_zero, partials, plus, times
 from spanloop.compiler.lower.plan import live
 from spanloop.compiler.trace import CONDITIONS, SELECT, Condition, Expression
 
-Column = dict[Hashable, Any]  # derivatives of one number by direction, without those that are 0
+Column = dict[int, Any]  # derivatives of one number by direction, without those that are 0
 
 
-def tangents(outputs: Sequence[Any], seeds: Mapping[int, Mapping[Hashable, Any]]) -> list[Column]:
+def tangents(outputs: Sequence[Any], seeds: Mapping[int, Mapping[int, Any]]) -> list[Column]:
     """The derivatives of every output, by direction; directions along which it does not change are left out.
 
     seeds: of nodes that change, by their index in the graph: {direction: rate}.

@@ -16,6 +16,7 @@ from spanloop.compiler.lower import Plan
 from spanloop.compiler.render.instructions import LIMIT, Body, Real, declarations
 from spanloop.compiler.render.segments import Segments, cut
 from spanloop.compiler.render.single import FAR_ANGLE, NOT_FINITE, angles, input_places, last_conditions
+from spanloop.compiler.render.zeros import Zeros
 from spanloop.compiler.trace import INPUT, Expression
 
 
@@ -39,10 +40,13 @@ def batch(plan: Plan, real: str, width: int) -> str:
     else:
         main.add(segments.pieces[0])
         outputs = [main.value(x) for x in plan.outputs + plan.demand_flags]
-    for first in range(0, len(plan.outputs), width):
-        row = [f"%row.out.{lane}" for lane in range(width)]
-        block = outputs[first : min(first + width, len(plan.outputs))]
-        store_block(main, row, first, block, f".out{first}")
+    zeros, row = Zeros.of(plan), [f"%row.out.{lane}" for lane in range(width)]
+    if zeros.runs:
+        main.lines += [f"call void @clear(ptr {x})" for x in row]
+        functions += zeros.function(t)
+    for part in zeros.others():
+        for first in part[::width]:
+            store_block(main, row, first, outputs[first : min(first + width, part.stop)], f".out{first}")
     masks = _faults(main, plan, outputs)
     declared = declarations(t) + block_declarations(main)
     return _loop(plan, t, main.lines, masks) + functions + declared + _attributes(t)

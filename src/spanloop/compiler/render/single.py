@@ -9,6 +9,7 @@ from spanloop.compiler.lower import Plan
 from spanloop.compiler.lower.plan import live
 from spanloop.compiler.render.instructions import LIMIT, Body, Real, declarations
 from spanloop.compiler.render.segments import Segments, cut
+from spanloop.compiler.render.zeros import Zeros
 from spanloop.compiler.trace import ADD, CONSTANT, COSINE, INPUT, SINE, SUBTRACT, Expression
 
 # what can be wrong with a state, as bits of its status
@@ -16,7 +17,6 @@ NOT_FINITE = 1  # an input or an output is NaN or infinite
 OFF_GUARD = 2  # a guard of the plan does not hold
 FAR_ANGLE = 4  # an angle beyond the range of the fast sine and cosine
 PACK = 4  # sines and cosines of this many joints share a vector
-MANY = 256  # outputs that are always zero: more are cleared by a loop, since many stores are slow to compile
 ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="256" "min-legal-vector-width"="256" }\n'
 
 
@@ -29,10 +29,11 @@ def single(plan: Plan, real: str) -> str:
     main = Body(t, _fetch(t, where, segments), PACK)
     functions = ""
     outputs = list(enumerate(plan.outputs + plan.demand_flags))
-    if sum(_is_zero(x) for x in plan.outputs) > MANY:
+    zeros = Zeros.of(plan)
+    if zeros.runs:
         main.lines.append("call void @clear(ptr %out)")
-        functions = _clear_function(t, len(plan.outputs))
-        outputs = [(k, x) for k, x in outputs if not (k < len(plan.outputs) and _is_zero(x))]
+        functions = zeros.function(t)
+        outputs = [outputs[k] for part in zeros.others() for k in part] + outputs[len(plan.outputs) :]
     if len(segments.pieces) > 1:
         main.lines.append(f"%scratch = alloca [{max(segments.n_slots, 1)} x {real}], align 64")
         passed = ", ".join(f"ptr %a{k}" for k in range(len(plan.inputs)))
@@ -73,28 +74,6 @@ def _fetch(t: Real, where, segments: Segments | None):
         return body.line(f"sv{n.index}", f"load {t.real}, ptr {p}, align {t.size}")
 
     return fetch
-
-
-def _is_zero(x: Expression | float) -> bool:
-    return not isinstance(x, Expression) and x == 0.0 and math.copysign(1.0, x) > 0.0
-
-
-def _clear_function(t: Real, count: int) -> str:
-    """Source of `clear`, which writes zeros to all outputs."""
-    return f"""define internal void @clear(ptr noalias %out) #0 {{
-entry:
-br label %next
-next:
-%k = phi i64 [0, %entry], [%k.next, %next]
-%p = getelementptr {t.real}, ptr %out, i64 %k
-store {t.real} {t.constant(0.0)}, ptr %p, align {t.size}
-%k.next = add i64 %k, 1
-%more = icmp slt i64 %k.next, {count}
-br i1 %more, label %next, label %done
-done:
-ret void
-}}
-"""
 
 
 def store_outputs(body: Body, outputs: Sequence[tuple[int, Expression | float]], n_outputs: int) -> str:

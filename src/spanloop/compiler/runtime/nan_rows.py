@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -33,7 +34,7 @@ def refuse_states(
         raise StateError.of(function, explain(int(min(refused))))
     for rows in results:
         rows[list(refused)] = np.nan if rows.dtype.kind == "f" else -1
-    batch = _Refused(leading, frozenset(int(k) for k in refused), explain)
+    batch = Refused(leading, frozenset(int(k) for k in refused), explain)
     collected = _collected.get()
     if collected is None:
         _warn(function, [batch])
@@ -52,7 +53,7 @@ class OneWarning:
         self.function = function
 
     def __enter__(self) -> None:
-        self._batches: list[_Refused] = []
+        self._batches: list[Refused] = []
         outer = _collected.get()  # inside another such context that one warns
         self._token = _collected.set(self._batches if outer is None else outer)
 
@@ -64,8 +65,19 @@ class OneWarning:
             raise StateError.of(self.function, error.refusal) from None
 
 
+@contextmanager
+def kept_refusals() -> Iterator[list[Refused]]:
+    """A context in which what kernels refuse in batches goes into the list that it gives, and nothing warns."""
+    found: list[Refused] = []
+    token = _collected.set(found)
+    try:
+        yield found
+    finally:
+        _collected.reset(token)
+
+
 @dataclass(frozen=True)
-class _Refused:
+class Refused:
     """The states that one call refused: their numbers in a batch with the axes `leading`."""
 
     leading: tuple[int, ...]
@@ -78,10 +90,10 @@ class _Refused:
         return np.broadcast_to(own, leading).ravel()
 
 
-_collected: ContextVar[list[_Refused] | None] = ContextVar("collected", default=None)
+_collected: ContextVar[list[Refused] | None] = ContextVar("collected", default=None)
 
 
-def _warn(function: str, batches: list[_Refused]) -> None:
+def _warn(function: str, batches: list[Refused]) -> None:
     """One warning for all of these; the reason is that of the first call that refused the first state."""
     leading = np.broadcast_shapes(*(x.leading for x in batches))
     numbers = [x.within(leading) for x in batches]

@@ -7,6 +7,7 @@ of any kind away.
 from spanloop.model.edits.actuate import actuate, drive, unactuate
 from spanloop.model.edits.attach import attach, weld
 from spanloop.model.edits.fuse import fuse
+from spanloop.model.edits.inertial_parameters import inertial_parameters, with_inertial_parameters
 from spanloop.model.edits.lock import lock
 from spanloop.model.edits.mirror import mirror
 from spanloop.model.edits.remove import remove
@@ -31,6 +32,7 @@ __all__ = [
     "attach",
     "drive",
     "fuse",
+    "inertial_parameters",
     "lock",
     "mirror",
     "remove",
@@ -46,6 +48,7 @@ __all__ = [
     "with_gravity",
     "with_ground",
     "with_inertia",
+    "with_inertial_parameters",
     "with_joint",
     "with_loop",
     "with_sensor",

@@ -165,10 +165,10 @@ class ScheduleBuilder:
 
     @contextlib.contextmanager
     def repeat(self, left: str, most: int) -> Iterator[None]:
-        """Repeat the calls made inside while array `left` is positive."""
+        """Repeat the calls made inside while array `left` is positive: what they carry ends at a fixed point."""
         before, self._calls = self._calls, []
         yield
-        self._calls = [*before, Repeat(tuple(self._calls), left, most)]
+        self._calls = [*before, Repeat(tuple(self._calls), left, most, is_fixed_point=True)]
         self._waits.append(left)
 
     def _begin(self) -> None:

@@ -1,0 +1,169 @@
+"""Derivatives of the actuator torques of closed mechanisms by independent positions, rates and accelerations.
+
+Inverse dynamics solves B u = r with B = (Sᵀ T)ᵀ, r = Tᵀ needed and needed = M a + h, for the least Σ w u² where there
+are more actuators than the mobility: u = W⁻¹ Bᵀ μ. Along a closed motion
+
+    dT = −R (∂J/∂q dq) T,    da = T da_i − R ((∂J/∂q dq) a + dγ),                          (3)
+    B du = Tᵀ dneeded + dTᵀ (needed − S u),                                               (4)
+
+of which du is the solution of least Σ w u² that keeps u = W⁻¹ Bᵀ μ true:
+
+    du = P (right side of (4)) + (1 − P B) W⁻¹ dBᵀ μ,    P = W⁻¹ Bᵀ (B W⁻¹ Bᵀ)⁻¹.           (5)
+
+| symbol | shape | meaning |
+|---|---|---|
+| T, R | (nv, n), (nv, rows) | as in closed_motion.py |
+| S | (nv, m) | columns of the actuated DoF |
+| W | (m, m) | weights w of the squares of the torques |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from spanloop import loops
+from spanloop.derivatives.batched_directions import along_directions
+from spanloop.derivatives.closed_motion import closure_jacobian_changes, no_tangent, refuse_rolling
+from spanloop.errors import InputError, listed
+from spanloop.loops.arguments import Actuators, actuators, external_forces
+from spanloop.loops.batching import Computed, Refusals, over_states, values
+from spanloop.loops.constraint_rank import RANK, by_assembly
+from spanloop.loops.independent_dofs import Dofs, IndependentCoordinates, maps, resolved, structure_of
+from spanloop.loops.motion_refusals import missing_actuators
+
+
+@dataclass(frozen=True, eq=False)
+class ClosedTorqueDerivatives:
+    """Derivatives of the torques of closed mechanisms, by n independent positions, rates and accelerations.
+
+    Each is (..., nv, n); the rows of joints that are not actuated are 0.
+    """
+
+    dofs: IndependentCoordinates  # the n independent DoF: names, and places in v
+    dtau: np.ndarray  # (..., nv, 3 n): dtau_dq, dtau_dv and dtau_da side by side
+
+    @property
+    def dtau_dq(self) -> np.ndarray:
+        """(..., nv, n): by independent positions, with the independent rates and accelerations held."""
+        return self.dtau[..., : len(self.dofs)]
+
+    @property
+    def dtau_dv(self) -> np.ndarray:
+        """(..., nv, n): by independent rates, with the independent accelerations held."""
+        return self.dtau[..., len(self.dofs) : 2 * len(self.dofs)]
+
+    @property
+    def dtau_da(self) -> np.ndarray:
+        """(..., nv, n): by independent accelerations."""
+        return self.dtau[..., 2 * len(self.dofs) :]
+
+
+def torques_along_closed_motions(
+    robot: Any,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike | Mapping[str, ArrayLike],
+    *,
+    actuated: Sequence[str] | None = None,
+    weights: ArrayLike | Mapping[str, float] | None = None,
+    forces: Mapping[str, ArrayLike] | None = None,
+    loop_accelerations: Mapping[str, ArrayLike] | None = None,
+    dofs: Dofs = None,
+    name: str = "inverse_dynamics_derivatives",
+) -> ClosedTorqueDerivatives:
+    """Return the derivatives of robot.inverse_dynamics(q, v, a) along closed motions; robot is a Dynamics.
+
+    Arguments as of inverse_dynamics; a (..., nv), the independent accelerations, or {"joint": acceleration}. There must
+    be as many actuators as the mobility or more, and none of the motions that they drive may be lost at a state.
+    """
+    model = robot.model
+    refuse_rolling(model, name)
+    chosen, by = resolved(robot, q, dofs, name), actuators(model, actuated, weights, name)
+    if len(by) < len(chosen):
+        raise InputError(
+            f"{name}: {len(by)} actuated DoF ({listed(by.names, 6)}) drive a mechanism of {len(chosen)} DoF, so that "
+            "torques exist for special motions alone and have no derivatives. Name more of them: actuated=[...]"
+        )
+    options = {"forces": forces, "loop_accelerations": loop_accelerations}
+    found = loops.solve_inverse(robot, q, v, a, actuated=actuated, weights=weights, **options)
+    bodies, loads = external_forces(model, name, forces or {})
+    loaded = {"forces": bodies} if bodies else {}
+
+    def compute(q: np.ndarray, v: np.ndarray, a: np.ndarray, tau: np.ndarray, *loads: np.ndarray) -> Computed:
+        motion = _Motion.of(robot, q, v, a, chosen)
+        dneeded, unanswered = along_directions(
+            robot, "tree_inverse_dynamics", (q, v, a, *loads), motion.tangents, **loaded
+        )
+        needed = values(robot, "tree_inverse_dynamics", q, v, a, *loads, **loaded)
+        du, undriven = _torque_changes(robot, motion, by, needed, tau[:, list(by.dofs)], dneeded)
+        dtau = np.zeros((len(q), model.nv, du.shape[2]))
+        dtau[:, list(by.dofs)] = du
+        return (dtau,), unanswered | undriven | motion.refusals | no_tangent(robot, q, v)
+
+    sizes: dict[str, tuple[ArrayLike, int]] = {"q": (q, model.nq), "v": (v, model.nv)}
+    sizes |= {"a": (found.a, model.nv), "tau": (found.tau, model.nv)}
+    if bodies:
+        sizes["forces"] = (loads, 6 * len(bodies))
+    return ClosedTorqueDerivatives(chosen, over_states(name, robot, by_assembly(robot, compute), **sizes)[0])
+
+
+@dataclass(frozen=True, eq=False)
+class _Motion:
+    """Changes of a motion along 3 n directions, of independent positions, rates and accelerations, at m states."""
+
+    T: np.ndarray  # (m, nv, n)
+    dT: np.ndarray  # (m, 3 n, nv, n); 0 unless positions change
+    tangents: dict[str, np.ndarray]  # of q, v, a: (m, 3 n, nv) each
+    refusals: Refusals
+
+    @staticmethod
+    def of(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray, chosen: IndependentCoordinates) -> _Motion:
+        T, R, refusals = maps(robot, q, chosen)
+        m, nv, n = T.shape
+        rows, along = structure_of(robot, q), np.swapaxes(T, 1, 2)
+
+        def answered(error: np.ndarray) -> np.ndarray:
+            """What the dependent DoF do about changes (m, k, rows) of the rows: (m, k, nv)."""
+            return -np.einsum("mvr,mkr->mkv", R, rows.scaled_errors(error))
+
+        dJ = closure_jacobian_changes(robot, q, T)
+        dq, dv, da = (np.zeros((m, 3 * n, nv)) for _ in range(3))
+        dq[:, :n], dv[:, n : 2 * n], da[:, 2 * n :] = along, along, along
+        dv[:, :n] = answered(np.einsum("mkrv,mv->mkr", dJ, v))
+        bias = along_directions(robot, "closure_bias", (q, v), {"q": dq[:, : 2 * n], "v": dv[:, : 2 * n]})[0]
+        bias[:, :n] += np.einsum("mkrv,mv->mkr", dJ, a)
+        da[:, : 2 * n] = answered(bias)  # (3)
+        dT = np.zeros((m, 3 * n, nv, n))
+        turned = rows.scaled_errors(np.swapaxes(dJ @ T[:, None], 2, 3))  # (m, k, n, rows)
+        dT[:, :n] = -np.einsum("mvr,mkjr->mkvj", R, turned)
+        return _Motion(T, dT, {"q": dq, "v": dv, "a": da}, refusals)
+
+
+def _torque_changes(
+    robot: Any, motion: _Motion, by: Actuators, needed: np.ndarray, u: np.ndarray, dneeded: np.ndarray
+) -> tuple[np.ndarray, Refusals]:
+    """du (m, actuators, 3 n) along the directions, and the states at which a motion is not driven."""
+    places = list(by.dofs)
+    root = np.sqrt(by.weights / by.weights.min())  # of W; torques are measured as root · u
+    B = np.swapaxes(motion.T[:, places], 1, 2) / root  # (m, n, actuators)
+    dB = np.swapaxes(motion.dT[:, :, places], 2, 3) / root
+    U, s, Vt = np.linalg.svd(B, full_matrices=False)
+    weak = s.min(axis=1, initial=np.inf) <= RANK * s.max(axis=1, initial=0.0)
+    inverse = np.einsum("mri,mr,mnr->min", Vt, 1.0 / np.where(weak[:, None], np.inf, s), U, optimize=True)  # B⁺
+    left = needed.copy()
+    left[:, places] -= u
+    right = dneeded @ motion.T + np.einsum("mkvn,mv->mkn", motion.dT, left)  # (4)
+    mu = np.einsum("min,mi->mn", inverse, root * u)
+    spare = np.einsum("mkni,mn->mki", dB, mu)
+    spare -= np.einsum("min,mnj,mkj->mki", inverse, B, spare, optimize=True)
+    du = (np.einsum("min,mkn->mki", inverse, right) + spare) / root  # (5)
+    refusals = {
+        int(k): missing_actuators(robot, by, motion.T[k], U[k, :, -1], int(np.sum(s[k] > RANK * s[k].max(initial=0.0))))
+        for k in np.flatnonzero(weak)
+    }
+    return np.swapaxes(du, 1, 2), refusals

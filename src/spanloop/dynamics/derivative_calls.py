@@ -1,0 +1,226 @@
+"""Calls for derivatives of a state's functions: along a direction, of a weighted sum, all of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from spanloop.compiler.runtime.arrays import written
+from spanloop.compiler.runtime.nan_rows import OneWarning
+from spanloop.derivatives.closed_dynamics import ClosedDerivatives, Derivatives, along_closed_motions, as_computed
+from spanloop.dynamics.kernel_calls import ByName, KernelCalls
+from spanloop.errors import InputError, nearest
+from spanloop.kernels.derivative_spec import SWITCHES, WEIGHTS
+from spanloop.loops import arguments
+from spanloop.loops.independent_dofs import Dofs
+from spanloop.types import Array
+
+WRITTEN_OUT = 24  # DoF up to which all derivatives of a tree are one kernel, not one call for each direction
+
+
+class DerivativeCalls(KernelCalls):
+    """Derivatives of every function of the catalog.
+
+    **Common arguments of derivatives.**
+
+    function: a name of the catalog, as for sl.compile: "forward_dynamics", "energy", "pose", ...
+
+    inputs: of the function by name, {"q": q (..., nq), "v": v, ...}. "forces" is {"body": [torque; force]};
+    "parameters" are the model's own unless they are given. Directions and derivatives by q are joint rates, one entry
+    for each DoF (docs/gradients.md).
+
+    wrt: names of inputs; by default all but parameters and forces.
+
+    active_loops, loop_accelerations: as of forward_dynamics. Other options, as frame=: those of sl.compile.
+    """
+
+    def jvp(
+        self,
+        function: str,
+        inputs: Mapping[str, Any],
+        directions: Mapping[str, Any],
+        *,
+        active_loops: Iterable[str] | None = None,
+        loop_accelerations: ByName | None = None,
+        out: Array | None = None,
+        **options: Any,
+    ) -> Array:
+        """Return the derivative of a function along directions {"q": dq (..., nv), "v": dv, ...}, in its own shape.
+
+        >>> robot = sl.Dynamics(sl.zoo.pendulum())
+        >>> power = robot.jvp("energy", {"q": [0.3], "v": [0.2]}, {"q": [0.2], "v": [0.0]})
+        >>> power.shape  # of the kinetic and of the potential energy
+        (2,)
+        """
+        if not isinstance(directions, Mapping) or not directions:
+            raise InputError(f"{function}: directions is {directions!r}; expected {{'q': dq (..., nv), ...}}")
+        given = _Given(self, function, inputs, tuple(directions), active_loops, loop_accelerations, options)
+        along = [given.direction(name, x) for name, x in directions.items()]
+        kernel = self._kernel(function, derivative="jvp", wrt=given.wrt, **given.options)
+        return self._call(kernel, (*given.ordered, *along), out)
+
+    def vjp(
+        self,
+        function: str,
+        inputs: Mapping[str, Any],
+        weights: ArrayLike,
+        *,
+        wrt: str | Sequence[str] | None = None,
+        active_loops: Iterable[str] | None = None,
+        loop_accelerations: ByName | None = None,
+        **options: Any,
+    ) -> dict[str, Array]:
+        """Return the derivatives of Σ weights · answer by the inputs wrt: {"q": (..., nv), "v": (..., nv), ...}.
+
+        weights: of the shape of the function's answer, batch axes first.
+
+        >>> robot = sl.Dynamics(sl.zoo.puma())
+        >>> q, v = robot.model.random_state(seed=1)
+        >>> gradient = robot.vjp("energy", {"q": q, "v": v}, [1.0, 1.0])  # of the total energy
+        >>> sorted(gradient), gradient["q"].shape
+        (['q', 'v'], (6,))
+        """
+        given = _Given(self, function, inputs, wrt, active_loops, loop_accelerations, options)
+        kernel = self._kernel(function, derivative="vjp", wrt=given.wrt, **given.options)
+        shape = self._kernel(function, **given.options).shape
+        w = np.asarray(weights, float)
+        if w.shape[w.ndim - len(shape) :] != shape:
+            raise InputError(f"{function}: {WEIGHTS} has shape {w.shape}; expected (..., {', '.join(map(str, shape))})")
+        flat = w.reshape(*w.shape[: w.ndim - len(shape)], math.prod(shape))
+        found = self._call(kernel, (*given.ordered, flat), None)
+        return {name: found[..., place] for name, place in kernel.definition.places.items()}
+
+    def derivative(
+        self,
+        function: str,
+        inputs: Mapping[str, Any],
+        *,
+        wrt: str | Sequence[str] | None = None,
+        active_loops: Iterable[str] | None = None,
+        loop_accelerations: ByName | None = None,
+        **options: Any,
+    ) -> dict[str, Array]:
+        """Return all derivatives of a function by the inputs wrt: {"q": (..., *shape, nv), ...}.
+
+        >>> robot = sl.Dynamics(sl.zoo.puma())
+        >>> by = robot.derivative("gravity_torques", {"q": np.zeros(6)})
+        >>> by["q"].shape
+        (6, 6)
+        """
+        given = _Given(self, function, inputs, wrt, active_loops, loop_accelerations, options)
+        if self.model.nv <= WRITTEN_OUT and not (self.model.loops or self.model.couplings):
+            kernel = self._kernel(function, derivative="jacobian", wrt=given.wrt, **given.options)
+            found, places = self._call(kernel, given.ordered, None), kernel.definition.places
+        else:
+            kernel = self._kernel(function, derivative="jvp", wrt=given.wrt, **given.options)
+            places = kernel.definition.places
+            rows = np.eye(sum(kernel.definition.widths.values()))
+            above = [np.asarray(x)[..., None, :] for x in given.ordered]
+            columns = self._call(kernel, (*above, *(rows[:, p] for p in places.values())), None)
+            found = np.moveaxis(columns, -1 - len(kernel.shape), -1)
+        return {name: found[..., place] for name, place in places.items()}
+
+    # ---- accelerations
+
+    def derivatives(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        *,
+        out: Array | None = None,
+        forces: ByName | None = None,
+        coordinates: str | None = None,
+        dofs: Dofs = None,
+        active_loops: Iterable[str] | None = None,
+        loop_accelerations: ByName | None = None,
+    ) -> Derivatives | ClosedDerivatives:
+        """Return the derivatives of forward_dynamics(q, v, tau): da_dq, da_dv, da_dtau, views of one array `da`.
+
+        coordinates: "tree", by all positions (in joint rates), rates and torques, (..., nv, nv) each. "independent",
+        along closed motions: by the n independent positions and rates `dofs`, (..., nv, n), and by all torques; the
+        default where there are loops or couplings. Of closed mechanisms "tree" differentiates the function as it is
+        computed, which off the loops depends on the method (docs/gradients.md). forces are held in world axes.
+
+        StateError: as of forward_dynamics; "independent": also where v opens a loop, or dofs do not determine the other
+        DoF. UnsupportedError: "independent" for a loop that constrains velocities alone.
+
+        >>> robot, q = sl.Dynamics(sl.zoo.four_bar()), sl.zoo.four_bar_start()
+        >>> found = robot.derivatives(q, np.zeros(3), np.zeros(3))
+        >>> found.dofs.names, found.da_dq.shape, found.independent.da_dq.shape
+        (('crank_hinge',), (3, 1), (1, 1))
+        """
+        whole: Any = self  # a Dynamics
+        robot, accelerations = whole._with_checked_loops("derivatives", active_loops, loop_accelerations, None)
+        closed = bool(robot.model.loops or robot.model.couplings)
+        if coordinates not in (None, "tree", "independent"):
+            raise InputError(
+                f"derivatives: coordinates is {coordinates!r}; {nearest(str(coordinates), ('tree', 'independent'))}"
+            )
+        if dofs is not None and coordinates == "tree":
+            raise InputError("derivatives: dofs are for coordinates='independent'; leave out coordinates='tree'")
+        extra = robot._loop_inputs(None, accelerations)
+        with OneWarning("derivatives"):
+            if coordinates == "independent" or dofs is not None or (coordinates is None and closed):
+                found = along_closed_motions(robot, q, v, tau, forces, extra, dofs)
+                return found if out is None else replace(found, da=written("derivatives", out, found.da))
+            da = as_computed(robot, q, v, tau, forces, extra)
+        return Derivatives(da if out is None else written("derivatives", out, da))
+
+
+class _Given:
+    """The inputs of a function in its kernel's order, checked: `ordered`, `wrt`, and the kernel's options."""
+
+    def __init__(
+        self,
+        robot: KernelCalls,
+        function: str,
+        inputs: Mapping[str, Any],
+        wrt: str | Sequence[str] | None,
+        active_loops: Iterable[str] | None,
+        loop_accelerations: ByName | None,
+        options: dict[str, Any],
+    ):
+        if not isinstance(inputs, Mapping):
+            raise InputError(f"{function}: inputs is a {type(inputs).__name__}; expected {{'q': q, 'v': v, ...}}")
+        self.function, self.options, x = function, dict(options), dict(inputs)
+        self.bodies: tuple[str, ...] = ()
+        if "forces" in x:
+            self.bodies, x["forces"] = arguments.external_forces(robot.model, function, x["forces"])
+            self.options["forces"] = self.bodies
+        self.wrt = None if wrt is None else ((wrt,) if isinstance(wrt, str) else tuple(wrt))
+        live = "parameters" in x or (self.wrt is not None and "parameters" in self.wrt)
+        if live:
+            x.setdefault("parameters", robot.model.parameters().values)
+            self.options["parameters"] = "live"
+        names = [n for n, _ in robot._kernel(function, **self.options).inputs]
+        extra = iter(robot._loop_inputs(active_loops, loop_accelerations))
+        for name in names:
+            if name in ("active", "given"):
+                x.setdefault(name, next(extra))
+        for name in (*x, *(self.wrt or ())):
+            if name not in names:
+                raise InputError(f"{function}: it has no input {name!r}; {nearest(name, names)}")
+        missing = [n for n in names if n not in x]
+        if missing:
+            raise InputError(f"{function}: inputs lacks {', '.join(map(repr, missing))}; it has {', '.join(names)}")
+        self.ordered = tuple(x[n] for n in names)
+        if self.wrt is None:
+            self.wrt = tuple(n for n in names if n not in (*SWITCHES, "parameters", "forces", "given"))
+
+    def direction(self, name: str, x: Any) -> Any:
+        """The direction of one input: that of forces by body, as forces are."""
+        if name != "forces" or not isinstance(x, Mapping):
+            return x
+        missing = {body: np.zeros(6) for body in self.bodies}
+        unknown = [body for body in x if body not in missing]
+        if unknown:
+            raise InputError(
+                f"{self.function}: a direction of forces names {unknown[0]!r}; {nearest(unknown[0], self.bodies)}"
+            )
+        return arguments.joined([{**missing, **x}[body] for body in self.bodies])
