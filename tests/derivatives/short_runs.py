@@ -10,6 +10,7 @@ from extended import evaluate
 
 from spanloop.compiler.lower.adjoint import CLOCK, adjoint, adjoint_of_sample
 from spanloop.compiler.lower.schedule import STEP, TIME, Call, Repeat, Schedule, following
+from spanloop.compiler.lower.tangent import tangent
 from spanloop.compiler.runtime.rollout import Rollout, Steps
 
 Arrays = dict[str, np.ndarray]
@@ -99,7 +100,7 @@ class Run:
             given = {n: states[k][n] for n in s.state} | {n: x[held] for n, x in self.controls.items()}
             given |= {CLOCK: np.array([row])} | {f"g.{n}": w[k] for n, w in self.weights.items()}
             controls = np.concatenate([given[n] for n in now.controls])[None, None]
-            lam = run(now, lam, _row(now, self.constants), controls, self.h, self.dtype)
+            lam = compute(now, lam, _row(now, self.constants), controls, self.h, self.dtype)
             found = dict(zip(now.state, np.split(lam[0], _ends(now, now.state)), strict=True))
             record.insert(0, np.concatenate([found[n] for n in now.record]) if now.record else np.zeros(0))
         out = dict(zip(back.state, np.split(lam[0], _ends(back, back.state)), strict=True))
@@ -116,11 +117,13 @@ class Run:
         record = np.zeros((1, self.steps + 1, s.width(s.state)), self.dtype)
         controls = np.concatenate([self.controls[n] for n in s.controls], axis=-1)[None] if s.controls else None
         controls = np.zeros((1, 1, 0)) if controls is None else controls
-        run(s, _row(s, self.state, s.state), _row(s, self.constants), controls, self.h, self.dtype, record, self.start)
+        compute(
+            s, _row(s, self.state, s.state), _row(s, self.constants), controls, self.h, self.dtype, record, self.start
+        )
         return [dict(zip(s.state, np.split(row, _ends(s, s.state)), strict=True)) for row in record[0]]
 
 
-def run(schedule, state, constants, controls, h, dtype, record=None, start=0.0) -> np.ndarray:
+def compute(schedule, state, constants, controls, h, dtype, record=None, start=0.0) -> np.ndarray:
     """The state after as many steps as controls or the record have rows."""
     state, constants, controls = (np.ascontiguousarray(x, dtype) for x in (state, constants, controls))
     count = controls.shape[1] if record is None else record.shape[1] - 1
@@ -139,3 +142,27 @@ def _row(schedule: Schedule, arrays: Mapping[str, np.ndarray], names: tuple[str,
 
 def _ends(schedule: Schedule, names: tuple[str, ...]) -> np.ndarray:
     return np.cumsum([schedule.sizes[n] for n in names])[:-1]
+
+
+def dot_product_error(run: Run, wrt: tuple[str, ...], columns: int, constant: tuple[str, ...] = ()) -> float:
+    """The largest difference of ⟨g, rates of samples⟩ and ⟨cotangents, rates of what is given⟩ of any direction.
+
+    It is relative to the sum of sizes of the terms.
+    """
+    s, rng = run.schedule, np.random.default_rng(6)
+    ahead = tangent(s, wrt, tuple(run.weights), columns, constant, run.dtype)
+    d = {n: rng.normal(size=(columns, s.sizes[n])) for n in wrt}
+    rows = {f"d.{n}": x.reshape(-1) for n, x in d.items()}
+    given = {**{n: np.zeros(ahead.sizes[n]) for n in ahead.state}, **run.state, **run.constants, **rows}
+    steps = {**run.controls, **{n: np.tile(x, (run.steps, 1)) for n, x in rows.items()}}
+    controls = np.concatenate([steps[n] for n in ahead.controls] + [np.zeros((run.steps, 0))], axis=-1)[None]
+    record = np.zeros((1, run.steps + 1, ahead.width(ahead.record)), run.dtype)
+    state, constants = _row(ahead, given, ahead.state), _row(ahead, given)
+    compute(ahead, state, constants, controls, run.h, run.dtype, record, run.start)
+    parts = dict(zip(ahead.record, np.split(record[0], _ends(ahead, ahead.record), axis=-1), strict=True))
+    shown = {n: parts[f"d.{n}"].reshape(run.steps + 1, columns, -1) for n in run.weights if f"d.{n}" in parts}
+    found = sum(np.einsum("ki,kci->c", run.weights[n], x) for n, x in shown.items())
+    lam = run.gradient(wrt, constant)
+    terms = [np.atleast_2d(lam[f"lam.{n}"]).sum(0) * d[n] for n in wrt]
+    expected, size = sum(x.sum(-1) for x in terms), sum(np.abs(x).sum(-1) for x in terms)
+    return float(np.max(np.abs(found - expected) / size))

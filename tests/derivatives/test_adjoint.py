@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from extended import central
-from short_runs import Run
+from short_runs import Run, dot_product_error
 
 import spanloop as sl
 from spanloop.compiler.lower.adjoint import adjoint
@@ -60,6 +60,7 @@ def closed_four_bar():
 def test_the_gradient_of_a_pendulum_agrees_with_differences():
     run = run_of(sl.zoo.pendulum(), "euler", [0.4], [1.0], tau=[0.0])
     assert max(errors(run, ("q", "v", "u")).values()) < 1e-12
+    assert dot_product_error(run, ("q", "v", "u"), columns=2) < 1e-14
 
 
 @pytest.mark.slow
@@ -79,6 +80,8 @@ def test_the_gradient_of_a_closed_loop_agrees_with_differences(integrator, closu
     v = [0.4] * 3 if closures in ("project", "minimal") else None
     run = run_of(model, integrator, q, v, tau=np.zeros(3), closures=closures, parameters=model.parameters().values)
     assert max(errors(run, ("q", "v", "u", "p")).values()) < 1e-10
+    assert dot_product_error(run, ("q", "v", "u", "p"), columns=2) < 1e-13
+    assert dot_product_error(run, ("p", "u"), columns=9, constant=("u",)) < 1e-13  # in two groups
 
 
 def test_steps_that_locate_events_have_no_adjoint():

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from spanloop.compiler.runtime.arrays import written
 from spanloop.compiler.runtime.nan_rows import OneWarning
-from spanloop.derivatives.closed_dynamics import ClosedDerivatives, Derivatives, along_closed_motions, as_computed
+from spanloop.derivatives.closed_dynamics import ClosedDerivatives, along_closed_motions, as_computed
+from spanloop.derivatives.closed_torques import ClosedTorqueDerivatives, torques_along_closed_motions
+from spanloop.derivatives.matrices import Derivatives, TorqueDerivatives
 from spanloop.dynamics.kernel_calls import ByName, KernelCalls
 from spanloop.errors import InputError, nearest
 from spanloop.kernels.derivative_spec import SWITCHES, WEIGHTS
@@ -155,7 +157,7 @@ class DerivativeCalls(KernelCalls):
         >>> found.dofs.names, found.da_dq.shape, found.independent.da_dq.shape
         (('crank_hinge',), (3, 1), (1, 1))
         """
-        whole: Any = self  # a Dynamics
+        whole = cast(Any, self)  # a Dynamics
         robot, accelerations = whole._with_checked_loops("derivatives", active_loops, loop_accelerations, None)
         closed = bool(robot.model.loops or robot.model.couplings)
         if coordinates not in (None, "tree", "independent"):
@@ -171,6 +173,56 @@ class DerivativeCalls(KernelCalls):
                 return found if out is None else replace(found, da=written("derivatives", out, found.da))
             da = as_computed(robot, q, v, tau, forces, extra)
         return Derivatives(da if out is None else written("derivatives", out, da))
+
+    def inverse_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike | ByName,
+        *,
+        out: Array | None = None,
+        forces: ByName | None = None,
+        actuated: Sequence[str] | None = None,
+        weights: ArrayLike | Mapping[str, float] | None = None,
+        dofs: Dofs = None,
+        active_loops: Iterable[str] | None = None,
+        loop_accelerations: ByName | None = None,
+    ) -> TorqueDerivatives | ClosedTorqueDerivatives:
+        """Return the derivatives of inverse_dynamics(q, v, a): dtau_dq, dtau_dv, dtau_da, views of one array `dtau`.
+
+        Of trees by all positions (in joint rates), rates and accelerations, (..., nv, nv) each. With loops or
+        couplings, or with `actuated`, along closed motions: by the n independent positions, rates and accelerations
+        `dofs`, (..., nv, n) each, with rows of 0 for joints that are not actuated. Other arguments as of
+        inverse_dynamics. forces are held in world axes.
+
+        InputError: there are fewer actuators than the mobility, so that torques exist for special motions alone.
+        StateError: as of inverse_dynamics, and where the actuators do not drive every motion.
+
+        >>> robot, q = sl.Dynamics(sl.zoo.four_bar()), sl.zoo.four_bar_start()
+        >>> found = robot.inverse_dynamics_derivatives(q, np.zeros(3), {"crank_hinge": 2.0})
+        >>> found.dtau_dq.shape, bool(np.allclose(found.dtau_da[0], robot.mass_matrix(q, coordinates="independent")))
+        ((3, 1), True)
+        """
+        name, whole = "inverse_dynamics_derivatives", cast(Any, self)  # a Dynamics
+        robot, accelerations = whole._with_checked_loops(name, active_loops, loop_accelerations, None)
+        if not (robot.model.loops or robot.model.couplings or actuated is not None or dofs is not None):
+            inputs = {"q": q, "v": v, "a": a} | ({} if forces is None else {"forces": forces})
+            by = robot.derivative("inverse_dynamics", inputs)
+            dtau = np.concatenate([by[x] for x in ("q", "v", "a")], axis=-1)
+            return TorqueDerivatives(dtau if out is None else written(name, out, dtau))
+        with OneWarning(name):
+            found = torques_along_closed_motions(
+                robot,
+                q,
+                v,
+                a,
+                actuated=actuated,
+                weights=weights,
+                forces=forces,
+                loop_accelerations=accelerations,
+                dofs=dofs,
+            )
+        return found if out is None else replace(found, dtau=written(name, out, found.dtau))
 
 
 class _Given:
