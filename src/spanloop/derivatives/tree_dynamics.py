@@ -24,6 +24,7 @@ from spanloop.compiler.lower import Addition, PairMatrix, PairSystem, Plan, trac
 from spanloop.compiler.lower.evaluation import evaluated
 from spanloop.compiler.trace import Expression
 from spanloop.errors import Refusal
+from spanloop.kernels.compile import machine_kernel
 from spanloop.kernels.lowering import unit_conditions
 from spanloop.kernels.spec import KernelSpec
 from spanloop.model import Model
@@ -32,6 +33,7 @@ from spanloop.topology.tree_paths import path
 
 if TYPE_CHECKING:
     from spanloop.compiler.runtime.kernel import Kernel
+    from spanloop.compiler.runtime.reference import PythonKernel
 
 BY_POSITION, BY_RATE, BY_ACCELERATION = range(3)  # the three matrices
 FORWARD, INVERSE = "derivatives", "inverse_dynamics_derivatives"
@@ -99,7 +101,7 @@ class TreeDerivatives:
 
     def _with_springs(self, m: Mechanism, curved: Sequence[Any]) -> tuple[Plan, list[Addition]]:
         """The front, with derivatives of springs that are not linear in the joint's coordinates."""
-        inputs, (rows, n) = self.front.signature()
+        inputs, _ = self.front.signature()
         x = traced_inputs(inputs)
         answer, demands = self.front.compute(x)
         additions = []
@@ -140,6 +142,25 @@ class TreeDerivatives:
     def other_kernels(self, dtype: str, *arrays: np.ndarray) -> Iterator[Kernel]:
         """There are none: trees have one assembly."""
         return iter(())
+
+
+def tree_kernel(
+    model: Model,
+    name: str,
+    forces: Sequence[str] = (),
+    *,
+    dtype: str = "float64",
+    threads: int = 1,
+    target: str = "cpu",
+    on_singular: str = "raise",
+) -> Kernel | PythonKernel:
+    """The kernel of FORWARD or INVERSE, k(q, v, tau or a[, forces]) -> (..., nv, 3 nv); options as of sl.Dynamics."""
+    definition = TreeDerivatives.of(model, name, forces, single=np.dtype(dtype) == np.float32)
+    if target == "python":
+        from spanloop.compiler.runtime.reference import PythonKernel
+
+        return PythonKernel(definition, dtype)
+    return machine_kernel(definition, dtype=dtype, threads=threads)
 
 
 def _matrices(loaded: bool) -> tuple[PairMatrix, PairMatrix, PairMatrix]:
@@ -201,4 +222,3 @@ def _is_flat(kind: Any) -> bool:
     """Whether dq/dt = v."""
     probe = tuple(0.1 * (k + 1) for k in range(kind.nv))
     return kind.nq == kind.nv and tuple(kind.rates(probe, probe)) == probe
-

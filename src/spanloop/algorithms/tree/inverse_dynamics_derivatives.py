@@ -125,9 +125,7 @@ def gather(link, here, arriving) -> tuple[Values, Values]:
             I @ chi + momenta.turned_by(psi.angular) * 2.0 + _force_cross(s, f)
             for s, psi, chi in zip(here.s, here.psi, here.chi, strict=True)
         ),
-        f_v=tuple(
-            I @ gamma + momenta.turned_by(s.angular) * 2.0 for s, gamma in zip(here.s, here.gamma, strict=True)
-        ),
+        f_v=tuple(I @ gamma + momenta.turned_by(s.angular) * 2.0 for s, gamma in zip(here.s, here.gamma, strict=True)),
     )
     return kept, Values(I=I, momenta=momenta, f=f)
 

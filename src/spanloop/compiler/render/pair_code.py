@@ -228,7 +228,7 @@ class Finish:
 
     def _add(self) -> None:
         """Numbers that stand at single entries."""
-        plain = {}
+        plain: dict[int, float] = {}
         for a in self.plan.additions:
             if a.at is None:
                 at = self._offset(a.matrix, a.i, a.j)
