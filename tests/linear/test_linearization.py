@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from linear_mechanisms import cart_pole, slider
 
 import spanloop as sl
 from spanloop import zoo
 from spanloop.errors import InputError, StateError, UnsupportedError
 
 G = 9.81
-
-
-def cart_pole(damping: float = 0.0) -> sl.Model:
-    """A cart of 2 kg on a rail with a pole of 0.5 kg and length 0.8 m, upright at 0; only the cart has a motor."""
-    builder = sl.Builder("cart_pole").body("cart", 2.0, inertia=[0.1] * 3).prismatic("rail", "world", "cart", axis="x")
-    builder = builder.body("pole", 0.5, (0.0, 0.0, 0.4), inertia=[0.03, 0.03, 1e-4])
-    return builder.revolute("hinge", "cart", "pole", axis="y", actuated=False, damping=damping).build()
 
 
 def test_a_cart_pole_is_the_textbook_matrix():
@@ -41,9 +35,7 @@ def test_a_cart_pole_is_the_textbook_matrix():
 
 
 def test_a_mass_on_a_spring_has_its_frequency_and_damping():
-    model = sl.Builder("mass").body("mass", 2.0, inertia=[1.0] * 3)
-    model = model.prismatic("slide", "world", "mass", axis="x", stiffness=50.0, damping=4.0).build()
-    linear = sl.Dynamics(model).linearize([0.0])
+    linear = sl.Dynamics(slider(2.0, 50.0, 4.0)).linearize([0.0])
     np.testing.assert_allclose(linear.poles, [-1.0 - 1j * np.sqrt(24.0), -1.0 + 1j * np.sqrt(24.0)], rtol=1e-12)
     response = linear.frequency_response([0.0, 3.0])[:, 0, 0]
     np.testing.assert_allclose(response, [1 / 50, 1 / (50 - 2 * 9 + 12j)], rtol=1e-12)

@@ -249,15 +249,18 @@ def _matrix(given: Any, names: Sequence[str], what: str, definite: bool) -> np.n
     except (TypeError, ValueError):
         x = np.full((), np.nan)
     n = len(names)
-    full = x * np.eye(n) if x.ndim < 2 else x
-    if (
-        full.shape != (n, n)
-        or not np.isfinite(full).all()
-        or np.abs(full - full.T).max(initial=0.0) > 1e-9 * np.abs(full).max()
-    ):
+    full = x * np.eye(n) if x.shape in ((), (n,)) else x
+    wrong = ""
+    if not np.isfinite(full).all():
+        wrong = "not finite"
+    elif full.shape != (n, n):
+        wrong = f"of shape {x.shape}"
+    elif np.abs(full - full.T).max(initial=0.0) > 1e-9 * np.abs(full).max(initial=0.0):
+        wrong = "not symmetric"
+    if wrong:
         raise InputError(
-            f"lqr: {what} is {'not finite' if not np.isfinite(x).all() else f'of shape {x.shape}'}; expected a number, "
-            f"{n} numbers or a symmetric matrix ({n}, {n}) for {', '.join(names[:6])}"
+            f"lqr: {what} is {wrong}; expected a number, {n} numbers or a symmetric matrix ({n}, {n}) for "
+            f"{', '.join(names[:6])}"
         )
     least = np.linalg.eigvalsh(full)[0] if n else 1.0
     size = np.abs(full).max(initial=0.0)
