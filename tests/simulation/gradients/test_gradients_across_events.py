@@ -59,7 +59,10 @@ def bounced(z: float, v: float, e: float, bounces: int, duration: float) -> tupl
     return up * s - 0.5 * G * s * s, dup * s - (up - G * s) * dt
 
 
-@pytest.mark.parametrize(("bounces", "duration"), [(1, 0.9), (2, 1.4), (3, 1.7)])
+@pytest.mark.parametrize(
+    ("bounces", "duration"),
+    [(1, 0.9), pytest.param(2, 1.4, marks=pytest.mark.slow), pytest.param(3, 1.7, marks=pytest.mark.slow)],
+)
 def test_the_height_after_bounces_has_the_derivative_of_ballistic_arcs(bounces, duration):
     events = [sl.events.OneSided("ground", restitution=0.7)]
     run = sl.simulate(ball(), [1.0], [0.3], duration=duration, step=1e-2, events=events)
@@ -77,7 +80,7 @@ def test_the_time_of_flight_and_the_range_of_a_throw_have_known_derivatives():
     z, vx, vz = 0.5, 3.0, 4.0
     end = np.sqrt(vz * vz + 2.0 * G * z)
     T, by_z, by_vz = (vz + end) / G, 1.0 / end, (1.0 + vz / end) / G
-    given = dict(q=[0.0, z], v=[vx, vz], duration=3.0, step=1e-2, closures=OPEN)
+    given = {"q": [0.0, z], "v": [vx, vz], "duration": 3.0, "step": 1e-2, "closures": OPEN}
     given["events"] = {"ground": lambda t, q, v: q["z"]}
     time = sl.gradient(thrown(), lambda t, q, v: t, **given)
     far = sl.gradient(thrown(), lambda q, v: q[0], **given)
@@ -85,13 +88,15 @@ def test_the_time_of_flight_and_the_range_of_a_throw_have_known_derivatives():
     np.testing.assert_allclose([far.value, *far.q, *far.v], [vx * T, 1.0, vx * by_z, T, vx * by_vz], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_best_angle_of_a_throw_on_level_ground_is_45_degrees():
     v = 5.0 * np.array([1.0, 1.0]) / np.sqrt(2.0)
-    given = dict(duration=2.0, step=1e-2, closures=OPEN, events={"ground": lambda t, q, v: q["z"] + 1e-9})
+    given = {"duration": 2.0, "step": 1e-2, "closures": OPEN, "events": {"ground": lambda t, q, v: q["z"] + 1e-9}}
     found = sl.gradient(thrown(), lambda q, v: q[0], [0.0, 0.0], v, **given)
     assert abs(found.v @ [-v[1], v[0]]) < 1e-7  # along a change of the angle
 
 
+@pytest.mark.slow
 def test_a_sling_that_lets_go_at_an_angle_throws_as_a_pendulum_swings():
     """s² = v₀² − 2 g l (1 − cos θ) at the angle θ of release, then a throw to z = −1; the swing lasts ∫ l/s dφ."""
     length, angle, start = 0.4, 0.9, 4.0
@@ -106,7 +111,7 @@ def test_a_sling_that_lets_go_at_an_angle_throws_as_a_pendulum_swings():
         sl.events.Release("string", when=lambda t, q, v: length * sine - q["x"]),
         sl.events.End("floor", when=lambda t, q, v: q["z"] + 1.0),
     ]
-    given = dict(q=[0.0, -length], v=[start, 0.0], duration=2.0, step=1e-3, events=events)
+    given = {"q": [0.0, -length], "v": [start, 0.0], "duration": 2.0, "step": 1e-3, "events": events}
     far, time = (sl.gradient(thrown(), f, **given) for f in (lambda q, v: q[0], lambda t, q, v: t))
     np.testing.assert_allclose(far.value, length * sine + s * cosine * flight, atol=1e-9)
     np.testing.assert_allclose(far.v[0], cosine * (ds * flight + s * dflight), atol=1e-8)
@@ -119,10 +124,11 @@ def speed_at(start: float, angle: float, length: float) -> tuple[float, float]:
     return s, start / s
 
 
+@pytest.mark.slow
 def test_carts_that_latch_move_on_with_their_momentum():
     v, gap, duration = 1.5, 0.3, 1.0
     events = [sl.events.Attach("latch", when=lambda t, q, v: q["b"] - q["a"], capture=True)]
-    given = dict(q=[0.0, gap], v=[v, 0.0], duration=duration, step=1e-2, events=events)
+    given = {"q": [0.0, gap], "v": [v, 0.0], "duration": duration, "step": 1e-2, "events": events}
     found = sl.gradient(carts(), lambda q, v: q["b"], **given)
     np.testing.assert_allclose(found.value, gap + 0.4 * v * (duration - gap / v), atol=1e-10)
     np.testing.assert_allclose(found.q, [0.4, 0.6], atol=1e-9)
@@ -168,7 +174,14 @@ def agrees(model: sl.Model, q, v, atol: float = 2e-8, **given) -> sl.gradient:
 @pytest.mark.slow
 @pytest.mark.parametrize("integrator", ["rk4", "midpoint"])
 def test_a_stone_that_is_caught_where_it_is_and_let_go_has_the_derivatives_of_differences(integrator):
-    given = dict(controller=motor, inputs=[80.0, 8.0], duration=0.5, step=1e-2, events=CATCH, integrator=integrator)
+    given = {
+        "controller": motor,
+        "inputs": [80.0, 8.0],
+        "duration": 0.5,
+        "step": 1e-2,
+        "events": CATCH,
+        "integrator": integrator,
+    }
     q, v = (np.array(x) for x in FLIGHT)
     run = sl.simulate(catcher(), q, v, **given)
     assert list(run.events.kind) == ["attach", "release"]
@@ -179,7 +192,7 @@ def test_a_stone_that_is_caught_where_it_is_and_let_go_has_the_derivatives_of_di
 def test_gains_and_parameters_move_a_run_across_events_as_differences_say():
     model, (q, v) = catcher(), (np.array(x) for x in FLIGHT)
     packed = model.parameters()
-    given = dict(controller=motor, duration=0.5, step=1e-2, events=CATCH)
+    given = {"controller": motor, "duration": 0.5, "step": 1e-2, "events": CATCH}
     found = sl.gradient(
         model, mixed, q, v, inputs=[80.0, 8.0], parameters=packed, wrt=("inputs", "parameters"), **given
     )  # fmt: skip
@@ -208,6 +221,7 @@ def test_a_four_bar_that_closes_in_flight_has_the_derivatives_of_differences():
     agrees(model, [-0.9, 0.5, -1.2], np.array([0.3, -0.2, 0.4]), duration=0.3, step=5e-3, events=[event])
 
 
+@pytest.mark.slow
 def test_a_stop_that_bounces_and_one_that_holds_and_lets_go_have_the_derivatives_of_differences():
     b = sl.Builder("rod").body("rod", 1.0, (0.5, 0, 0), (0.01, 0.1, 0.1))
     rod = b.revolute("hinge", "world", "rod", "y", lower=-2.0, upper=0.7).build()
@@ -216,13 +230,14 @@ def test_a_stop_that_bounces_and_one_that_holds_and_lets_go_have_the_derivatives
     def lift(t, q, v):
         return {"hinge": -30.0 * t * t}
 
-    given = dict(duration=0.9, step=1e-2, limits="stop", controller=lift)
+    given = {"duration": 0.9, "step": 1e-2, "limits": "stop", "controller": lift}
     run = sl.simulate(rod, [0.0], [0.3], **given)
     assert list(run.events.kind) == ["attach", "release"]
     found = agrees(rod, [0.0], np.array([0.3]), **given)
     assert np.abs([found.q, found.v]).max() < 1e-9  # the stop forgets how it was reached
 
 
+@pytest.mark.slow
 def test_a_run_that_ends_at_a_limit_is_differentiated_where_events_are_given():
     b = sl.Builder("rod").body("rod", 1.0, (0.5, 0, 0), (0.01, 0.1, 0.1))
     rod = b.revolute("hinge", "world", "rod", "y", lower=-2.0, upper=0.7).build()
@@ -230,6 +245,7 @@ def test_a_run_that_ends_at_a_limit_is_differentiated_where_events_are_given():
     agrees(rod, [0.0], np.array([0.3]), duration=0.8, step=1e-2, events=never)
 
 
+@pytest.mark.slow
 def test_bodies_that_come_and_go_carry_no_derivative_of_what_they_were():
     b = sl.Builder("feeder").body("part1", 1.0, inertia=(0.01,) * 3).body("part2", 1.0, inertia=(0.01,) * 3)
     model = b.free("free1", "world", "part1").free("free2", "world", "part2").build()
@@ -240,6 +256,7 @@ def test_bodies_that_come_and_go_carry_no_derivative_of_what_they_were():
     np.testing.assert_allclose(found.v, [0, 0, 0, 0.2, 0, 0, 0, 0, 0, 0, 0, 0], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_an_integral_over_a_run_with_events_has_the_derivatives_of_its_differences():
     events = [sl.events.OneSided("ground", restitution=0.7)]
 
@@ -254,11 +271,12 @@ def test_an_integral_over_a_run_with_events_has_the_derivatives_of_its_differenc
     np.testing.assert_allclose([*at.q, *at.v, *at.tau], by, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_runs_of_a_batch_have_the_gradients_that_they_have_alone():
     events = [sl.events.OneSided("ground", restitution=0.7)]
     heights = np.array([[1.0], [0.6], [0.01]])
-    given = dict(duration=0.4, step=1e-2, events=events[:1])
-    with pytest.warns(sl.SpanloopWarning, match="run 2|row 2|2 "):
+    given = {"duration": 0.4, "step": 1e-2, "events": events[:1]}
+    with pytest.warns(sl.SpanloopWarning, match="bounces until it rests"):
         found = sl.gradient(ball(), lambda q, v: q[0] ** 2, heights, **given)
     for k in (0, 1):
         alone = sl.gradient(ball(), lambda q, v: q[0] ** 2, heights[k], **given)
@@ -269,19 +287,20 @@ def test_runs_of_a_batch_have_the_gradients_that_they_have_alone():
 # ---- refusals
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("events", "words"),
     [
         ([sl.events.OneSided("ground", restitution=0.3)], "bounces until it rests"),
         ([sl.events.OneSided("ground"), sl.events.End("low", when=lambda t, q, v: q["fall"])], "at the same moment"),
-        ([sl.events.End("graze", when=lambda t, q, v: (q["fall"] - 0.5) ** 2 - 1e-16)], "grazes zero"),
+        ([sl.events.End("top", when=lambda t, q, v: 0.5 * G * 0.25 - 1e-12 - q["fall"])], "grazes zero"),
     ],
 )
 def test_events_without_a_derivative_are_refused_with_the_moment(events, words):
     with pytest.raises(StateError, match=words) as error:
-        sl.gradient(ball(), lambda q, v: q[0], [1.0], duration=1.5, step=1e-2, events=events, closures=OPEN)
+        sl.gradient(ball(), lambda q, v: q[0], [0.0], [0.5 * G], duration=2.5, step=1e-2, events=events, closures=OPEN)
     assert error.value.reason is Reason.NOT_SMOOTH
-    assert "t = 0." in str(error.value) or "t = 1." in str(error.value)
+    assert "t = " in str(error.value)
 
 
 def test_a_start_on_the_ground_is_refused():
@@ -289,7 +308,8 @@ def test_a_start_on_the_ground_is_refused():
         sl.gradient(ball(), lambda q, v: q[0], [0.0], [-1.0], duration=0.1, events=[sl.events.OneSided("ground")])
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_says_how_it_ended():
     event = sl.events.Attach("grip", at=0.1)  # open by centimetres
-    with pytest.raises(StateError, match="ended early.*open"):
+    with pytest.raises(StateError, match=r"ended early.*open"):
         sl.gradient(catcher(), mixed, *FLIGHT, duration=0.3, step=1e-2, events=[event])

@@ -35,9 +35,9 @@ Arrays = dict[str, np.ndarray]
 class PartsLoss:
     """What a loss of one run depends on, as derivatives by it.
 
-    q, v: (nq,), (nv,) by the last state, v as samples show it; t: by the time of the end. {array: (parts, size)}: along:
-    by q, v (as samples show it) at the start of each part, by its u, t.part and h.part; at_ends: by q, v at the end of
-    each part, of those that events end.
+    q, v: (nq,), (nv,) by the last state, v as samples show it; t: by the time of the end. Arrays (parts, size) by name:
+    along: by q, v (as samples show it) at the start of each part, by its u, t.part and h.part; at_ends: by q, v at the
+    end of each part, of those that events end.
     """
 
     q: np.ndarray

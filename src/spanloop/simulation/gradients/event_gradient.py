@@ -18,7 +18,6 @@ from spanloop.simulation.gradients.event_maps import EventMaps
 from spanloop.simulation.gradients.event_parts import PART_LENGTH, PART_TIME, Parts, parts_of
 from spanloop.simulation.gradients.event_soundness import must_be_supported, must_have_gone_well
 from spanloop.simulation.gradients.traced_loss import TracedLoss
-from spanloop.simulation.simulate import steps_taken
 
 
 @dataclass
@@ -61,11 +60,10 @@ class EventGradient:
         self.value = np.full(n, np.nan)
         if "u" in wanted:
             out["u"] = np.zeros((n, 1 if self.run.inputs_are_constant else grid.steps, sizes["u"]))
-        taken = steps_taken(problem, grid, self.run.integrator)
         maps = EventMaps(problem, tuple(x for x in wanted if x == "p"))
         for k in range(n):
             try:
-                parts = parts_of(problem, *taken, self.run.integrator.name, k)
+                parts = parts_of(problem, *self.run.taken, self.run.integrator.name, k)
                 must_have_gone_well(parts)
                 found = EventAdjoint(parts, maps, maps.moving).gradient(self._loss(parts, k))
             except StateError as error:
