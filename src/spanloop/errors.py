@@ -25,6 +25,7 @@ class Reason(enum.Enum):
     UNDETERMINED = "the chosen coordinates do not determine the others"
     BLOCKED_PATH = "a path leads to a singular configuration or out of reach"
     UNDERACTUATED = "the actuators cannot produce the motion"
+    NO_EQUILIBRIUM = "the state is no equilibrium"
     ROUNDING = "rounding leaves no correct digits"
     IMPOSSIBLE_PARAMETER = "a live parameter is one that no mechanism has"
     OVERLAP = "shapes of a contact overlap"

@@ -729,3 +729,13 @@ def test_reach_prints_coordinates_and_its_exit_code_tells_whether_it_arrived(cap
     assert "nothing to reach" in capsys.readouterr().err
     assert main(["reach", "zoo:pendulum", "--position", "0.5,0,0"]) == 2
     assert "for example --position tool=0.5,0.2,0.1" in capsys.readouterr().err
+
+
+def test_modes_prints_a_table_and_writes_a_page(capsys, tmp_path):
+    assert main(["modes", "zoo:pendulum:2", "--output", str(tmp_path / "modes.html")]) == 0
+    assert "2 modes of 2 DoF (hinge1, hinge2)" in capsys.readouterr().out
+    assert (tmp_path / "modes.html").stat().st_size > 10_000
+    assert main(["modes", "zoo:pendulum", "--q", "hinge1=180deg", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["kinds"] == ["unstable"]
+    assert main(["modes", "zoo:pendulum", "--q", "hinge1=0.3", "--tau", "hinge1=0"]) == 2
+    assert "no equilibrium" in capsys.readouterr().err

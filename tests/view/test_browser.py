@@ -367,3 +367,17 @@ def test_arrows_at_contacts_have_a_switch_and_a_colour_for_what_they_do(browser,
     assert slipping[0] > slipping[1]  # magenta
     assert sticking[1] > sticking[0]  # teal
     assert quiet(browser) == []
+
+
+def test_the_page_of_modes_shows_the_mode_that_is_chosen(tmp_path):
+    modes = sl.Dynamics(sl.zoo.pendulum(2)).modes([0.0, 0.0])
+    where = modes.page(tmp_path / "modes.html")
+    with chromium.Browser() as browser:
+        browser.open(where, READY)
+        assert browser.evaluate("document.querySelectorAll('#modes tr[tabindex]').length") == 2
+        browser.evaluate("document.querySelectorAll('#modes tr[tabindex]')[1].click()")
+        assert browser.evaluate("document.getElementById('clock').textContent") == "mode 1: 1.144 Hz"
+        start, end = browser.evaluate("[spanloop.timeline.start, spanloop.timeline.end]")
+        browser.until(f"spanloop.timeline.time > {start} && spanloop.timeline.time < {end}")
+        assert browser.evaluate("document.querySelectorAll('#shape .bar').length") == 2
+        assert not [x for x in browser.console if "GL Driver" not in x]

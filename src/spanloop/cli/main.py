@@ -32,6 +32,7 @@ COMMANDS = {
     "simulate": "simulate a mechanism; write a report, data or a page",
     "inverse": "compute the torques that move a mechanism along a path",
     "reach": "find the joint coordinates that bring frames to targets",
+    "modes": "natural frequencies, damping and shapes about an equilibrium",
     "view": "show a mechanism or a run in the browser, live",
     "plot": "plot a run",
     "count": "count the operations of every function and method",

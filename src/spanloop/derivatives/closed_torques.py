@@ -32,6 +32,7 @@ from spanloop.derivatives.closed_motion import closure_jacobian_changes, no_tang
 from spanloop.errors import InputError, listed
 from spanloop.loops.arguments import Actuators, actuators, external_forces
 from spanloop.loops.batching import Computed, Refusals, over_states, values
+from spanloop.loops.closed_inverse import largest_drive
 from spanloop.loops.constraint_rank import RANK, by_assembly
 from spanloop.loops.independent_dofs import Dofs, IndependentCoordinates, maps, resolved, structure_of
 from spanloop.loops.motion_refusals import missing_actuators
@@ -153,7 +154,8 @@ def _torque_changes(
     B = np.swapaxes(motion.T[:, places], 1, 2) / root  # (m, n, actuators)
     dB = np.swapaxes(motion.dT[:, :, places], 2, 3) / root
     U, s, Vt = np.linalg.svd(B, full_matrices=False)
-    weak = s.min(axis=1, initial=np.inf) <= RANK * s.max(axis=1, initial=0.0)
+    least = RANK * largest_drive(motion.T, s, 1.0 / root)
+    weak = s.min(axis=1, initial=np.inf) <= least
     inverse = np.einsum("mri,mr,mnr->min", Vt, 1.0 / np.where(weak[:, None], np.inf, s), U, optimize=True)  # B⁺
     left = needed.copy()
     left[:, places] -= u
@@ -163,7 +165,7 @@ def _torque_changes(
     spare -= np.einsum("min,mnj,mkj->mki", inverse, B, spare, optimize=True)
     du = (np.einsum("min,mkn->mki", inverse, right) + spare) / root  # (5)
     refusals = {
-        int(k): missing_actuators(robot, by, motion.T[k], U[k, :, -1], int(np.sum(s[k] > RANK * s[k].max(initial=0.0))))
+        int(k): missing_actuators(robot, by, motion.T[k], U[k, :, -1], int(np.sum(s[k] > least[k])))
         for k in np.flatnonzero(weak)
     }
     return np.swapaxes(du, 1, 2), refusals

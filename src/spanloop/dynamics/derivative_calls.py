@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from spanloop.compiler.runtime.arrays import written
+from spanloop.compiler.runtime.nan_rows import OneWarning
+from spanloop.derivatives.closed_dynamics import ClosedDerivatives, along_closed_motions, as_computed
+from spanloop.derivatives.closed_torques import ClosedTorqueDerivatives, torques_along_closed_motions
+from spanloop.derivatives.matrices import Derivatives, TorqueDerivatives
 from spanloop.dynamics.kernel_calls import ByName, KernelCalls
 from spanloop.errors import InputError, nearest
 from spanloop.kernels.derivative_spec import SWITCHES, WEIGHTS
 from spanloop.loops import arguments
+from spanloop.loops.independent_dofs import Dofs
 from spanloop.types import Array
 
 WRITTEN_OUT = 24  # DoF up to which all derivatives of a tree are one kernel, not one call for each direction
@@ -119,6 +126,103 @@ class DerivativeCalls(KernelCalls):
             columns = self._call(kernel, (*above, *(rows[:, p] for p in places.values())), None)
             found = np.moveaxis(columns, -1 - len(kernel.shape), -1)
         return {name: found[..., place] for name, place in places.items()}
+
+    # ---- accelerations
+
+    def derivatives(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        *,
+        out: Array | None = None,
+        forces: ByName | None = None,
+        coordinates: str | None = None,
+        dofs: Dofs = None,
+        active_loops: Iterable[str] | None = None,
+        loop_accelerations: ByName | None = None,
+    ) -> Derivatives | ClosedDerivatives:
+        """Return the derivatives of forward_dynamics(q, v, tau): da_dq, da_dv, da_dtau, views of one array `da`.
+
+        coordinates: "tree", by all positions (in joint rates), rates and torques, (..., nv, nv) each. "independent",
+        along closed motions: by the n independent positions and rates `dofs`, (..., nv, n), and by all torques; the
+        default where there are loops or couplings. Of closed mechanisms "tree" differentiates the function as it is
+        computed, which off the loops depends on the method (docs/gradients.md). forces are held in world axes.
+
+        StateError: as of forward_dynamics; "independent": also where v opens a loop, or dofs do not determine the other
+        DoF. UnsupportedError: "independent" for a loop that constrains velocities alone.
+
+        >>> robot, q = sl.Dynamics(sl.zoo.four_bar()), sl.zoo.four_bar_start()
+        >>> found = robot.derivatives(q, np.zeros(3), np.zeros(3))
+        >>> found.dofs.names, found.da_dq.shape, found.independent.da_dq.shape
+        (('crank_hinge',), (3, 1), (1, 1))
+        """
+        whole = cast(Any, self)  # a Dynamics
+        robot, accelerations = whole._with_checked_loops("derivatives", active_loops, loop_accelerations, None)
+        closed = bool(robot.model.loops or robot.model.couplings)
+        if coordinates not in (None, "tree", "independent"):
+            raise InputError(
+                f"derivatives: coordinates is {coordinates!r}; {nearest(str(coordinates), ('tree', 'independent'))}"
+            )
+        if dofs is not None and coordinates == "tree":
+            raise InputError("derivatives: dofs are for coordinates='independent'; leave out coordinates='tree'")
+        extra = robot._loop_inputs(None, accelerations)
+        with OneWarning("derivatives"):
+            if coordinates == "independent" or dofs is not None or (coordinates is None and closed):
+                found = along_closed_motions(robot, q, v, tau, forces, extra, dofs)
+                return found if out is None else replace(found, da=written("derivatives", out, found.da))
+            da = as_computed(robot, q, v, tau, forces, extra)
+        return Derivatives(da if out is None else written("derivatives", out, da))
+
+    def inverse_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike | ByName,
+        *,
+        out: Array | None = None,
+        forces: ByName | None = None,
+        actuated: Sequence[str] | None = None,
+        weights: ArrayLike | Mapping[str, float] | None = None,
+        dofs: Dofs = None,
+        active_loops: Iterable[str] | None = None,
+        loop_accelerations: ByName | None = None,
+    ) -> TorqueDerivatives | ClosedTorqueDerivatives:
+        """Return the derivatives of inverse_dynamics(q, v, a): dtau_dq, dtau_dv, dtau_da, views of one array `dtau`.
+
+        Of trees by all positions (in joint rates), rates and accelerations, (..., nv, nv) each. With loops or
+        couplings, or with `actuated`, along closed motions: by the n independent positions, rates and accelerations
+        `dofs`, (..., nv, n) each, with rows of 0 for joints that are not actuated. Other arguments as of
+        inverse_dynamics. forces are held in world axes.
+
+        InputError: there are fewer actuators than the mobility, so that torques exist for special motions alone.
+        StateError: as of inverse_dynamics, and where the actuators do not drive every motion.
+
+        >>> robot, q = sl.Dynamics(sl.zoo.four_bar()), sl.zoo.four_bar_start()
+        >>> found = robot.inverse_dynamics_derivatives(q, np.zeros(3), {"crank_hinge": 2.0})
+        >>> found.dtau_dq.shape, bool(np.allclose(found.dtau_da[0], robot.mass_matrix(q, coordinates="independent")))
+        ((3, 1), True)
+        """
+        name, whole = "inverse_dynamics_derivatives", cast(Any, self)  # a Dynamics
+        robot, accelerations = whole._with_checked_loops(name, active_loops, loop_accelerations, None)
+        if not (robot.model.loops or robot.model.couplings or actuated is not None or dofs is not None):
+            inputs = {"q": q, "v": v, "a": a} | ({} if forces is None else {"forces": forces})
+            by = robot.derivative("inverse_dynamics", inputs)
+            dtau = np.concatenate([by[x] for x in ("q", "v", "a")], axis=-1)
+            return TorqueDerivatives(dtau if out is None else written(name, out, dtau))
+        with OneWarning(name):
+            found = torques_along_closed_motions(
+                robot,
+                q,
+                v,
+                a,
+                actuated=actuated,
+                weights=weights,
+                forces=forces,
+                loop_accelerations=accelerations,
+                dofs=dofs,
+            )
+        return found if out is None else replace(found, dtau=written(name, out, found.dtau))
 
 
 class _Given:

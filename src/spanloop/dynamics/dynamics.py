@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spanloop import loops
-from spanloop.compiler.runtime.arrays import accepted, checked_out
+from spanloop.compiler.runtime.arrays import accepted, written
 from spanloop.compiler.runtime.nan_rows import OneWarning
 from spanloop.dynamics import grasp_forces
 from spanloop.dynamics.grasp_forces import GraspMargins
@@ -211,7 +211,7 @@ class Dynamics(Quantities):
                 loop_forces=loop_forces,
                 by_subsystems=by_subsystems,
             )
-        return tau if out is None else _written("inverse_dynamics", out, tau)
+        return tau if out is None else written("inverse_dynamics", out, tau)
 
     def solve(
         self,
@@ -349,7 +349,7 @@ class Dynamics(Quantities):
             tau = self.inverse_dynamics(q, still, still, forces=loads or None, **options)
             if not gravity:
                 tau = tau - self.inverse_dynamics(q, still, still, **options)
-        return tau if out is None else _written("static_torques", out, tau)
+        return tau if out is None else written("static_torques", out, tau)
 
     def mass_matrix(self, q: ArrayLike, *, coordinates: str = "tree", out: Array | None = None) -> Array:
         """Return the mass matrix M (..., nv, nv), armatures included.
@@ -793,12 +793,6 @@ class Dynamics(Quantities):
         robot = self._with_active_loops(names)
         closed = {x.name for x in robot.model.loops}
         return robot, {name: x for name, x in (loop_accelerations or {}).items() if name in closed}
-
-
-def _written(name: str, out: Array, result: Array) -> Array:
-    checked_out(name, out, result.shape, result.dtype)
-    out[...] = result
-    return out
 
 
 def _remade(

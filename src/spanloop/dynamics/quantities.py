@@ -14,15 +14,15 @@ from spanloop.contacts.contact_problem import ContactProblem
 from spanloop.dynamics import contact_calls, manipulability, workspace
 from spanloop.dynamics.contact_calls import ContactGeometry
 from spanloop.dynamics.contact_solution import ContactSolution, contact_solution
-from spanloop.dynamics.derivative_calls import DerivativeCalls
 from spanloop.dynamics.kernel_calls import ByName
+from spanloop.dynamics.linear_calls import LinearCalls
 from spanloop.dynamics.manipulability import Manipulability
 from spanloop.dynamics.workspace import Workspace
 from spanloop.errors import InputError
 from spanloop.types import Array
 
 
-class Quantities(DerivativeCalls):
+class Quantities(LinearCalls):
     """Calls for quantities that follow from a state, of trees and of mechanisms with loops alike."""
 
     # ---- the whole mechanism

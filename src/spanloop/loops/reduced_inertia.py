@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spanloop.compiler.runtime.arrays import checked_out
+from spanloop.compiler.runtime.arrays import written
 from spanloop.errors import Reason, Refusal, listed
 from spanloop.kernels.spec import KernelSpec
 from spanloop.loops.arguments import dof_names
@@ -42,11 +42,7 @@ def independent_mass_matrix(robot: Robot, q: ArrayLike, dofs: Dofs = None, out: 
         return (np.swapaxes(T, 1, 2) @ values(robot, "mass_matrix", q) @ T,), refusals | open_loops(robot, q)
 
     M = over_states("mass_matrix", robot, by_assembly(robot, compute), q=(q, robot.model.nq))[0]
-    if out is None:
-        return M
-    checked_out("mass_matrix", out, M.shape, M.dtype)
-    out[...] = M
-    return out
+    return M if out is None else written("mass_matrix", out, M)
 
 
 def operational_inertia(robot: Robot, q: ArrayLike, frames: str | Sequence[str]) -> OperationalInertia:

@@ -209,6 +209,11 @@ def _robot(model: Model) -> Dynamics:
 
 def _integrated(problem: Problem, times: Grid, integrator: Integrator) -> Trajectory:
     """The motion with fixed steps on a grid of times."""
+    return _trajectory(problem, *steps_taken(problem, times, integrator), integrator)
+
+
+def steps_taken(problem: Problem, times: Grid, integrator: Integrator) -> tuple[TimeLoop, Progress, StateLayout]:
+    """The time loop of fixed steps on a grid of times, the runs after all its steps, and the layout of their state."""
     dtype = integrator.dtype
     layout = StateLayout.of(problem.system, problem.events, dtype)
     compiled = rollout(problem.system, problem.events, integrator.name, dtype, integrator.threads)
@@ -224,7 +229,7 @@ def _integrated(problem: Problem, times: Grid, integrator: Integrator) -> Trajec
     if problem.system.contacts:
         expect_forces(loop, progress, layout)
     _run(problem, loop, progress, integrator)
-    return _trajectory(problem, loop, progress, layout, integrator)
+    return loop, progress, layout
 
 
 def _state_of(problem: Problem, layout: StateLayout) -> Callable[[np.ndarray], list[np.ndarray]]:

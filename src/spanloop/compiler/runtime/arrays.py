@@ -98,6 +98,13 @@ def checked_out(function: str, out, shape: tuple[int, ...], dtype: np.dtype) -> 
         raise InputError(f"{function}: out is read-only; give an array that can be written")
 
 
+def written(function: str, out: np.ndarray, result: np.ndarray) -> np.ndarray:
+    """Return `out` with the result in it; InputError if it does not fit."""
+    checked_out(function, out, result.shape, result.dtype)
+    out[...] = result
+    return out
+
+
 def usable_in_place(out: np.ndarray, inputs: Sequence[np.ndarray]) -> bool:
     """True if a kernel may write straight into out."""
     return out.flags.c_contiguous and out.flags.aligned and not any(np.may_share_memory(out, a) for a in inputs)

@@ -52,16 +52,36 @@ def page_data(run: Trajectory, title: str, folder: str | Path | None = None) -> 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", SpanloopWarning)
         moved = moving_scene(few, folder)
-        seen, at = moved.scene, moved.poses
+        seen = moved.scene
         notes = [*seen.notes]
         groups = _groups(few, run, seen, notes)
         arrows = _arrows(few, moved, notes)
         touching = contact_forces(run)
         audit = _audit(run, notes)
     notes += dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, SpanloopWarning))
-    shown = window(seen, moved.corners())
     return {
         "title": title,
+        **picture(moved, few.times),
+        "touches": _touches(None if touching is None else touching.at(run.times, few.times), seen.size),
+        "groups": groups,
+        "noise": noise_levels(run.model, seen.size),
+        "arrows": arrows,
+        "least_force": least_force(run.model),
+        "headline": report.headline(run).splitlines()[0],
+        "outcome": run.outcome.sentence,
+        "audit": audit,
+        "settings": [
+            [LABELS.get(name, name), f"{x:g}" if isinstance(x, float) else str(x)] for name, x in run.settings.items()
+        ],
+        "notes": list(dict.fromkeys(notes)),
+    }
+
+
+def picture(moved: MovingScene, times: np.ndarray) -> dict[str, Any]:
+    """What moves in the picture, and the window that shows it, ready for JSON."""
+    seen, at = moved.scene, moved.poses
+    shown = window(seen, moved.corners())
+    return {
         "version": __version__,
         "size": seen.size,
         "ground": shown.ground,
@@ -78,21 +98,9 @@ def page_data(run: Trajectory, title: str, folder: str | Path | None = None) -> 
             "slips": palette.SLIPS,
         },
         **_seen(seen),
-        "touches": _touches(None if touching is None else touching.at(run.times, few.times), seen.size),
         **_changing(moved),
-        "times": packed(few.times),
+        "times": packed(times),
         "poses": packed(np.concatenate([quaternion.of_rotations(at[..., :3, :3]), at[..., :3, 3]], axis=-1)),
-        "groups": groups,
-        "noise": noise_levels(run.model, seen.size),
-        "arrows": arrows,
-        "least_force": least_force(run.model),
-        "headline": report.headline(run).splitlines()[0],
-        "outcome": run.outcome.sentence,
-        "audit": audit,
-        "settings": [
-            [LABELS.get(name, name), f"{x:g}" if isinstance(x, float) else str(x)] for name, x in run.settings.items()
-        ],
-        "notes": list(dict.fromkeys(notes)),
         "lost": list(seen.lost),
     }
 
@@ -231,8 +239,7 @@ def _groups(run: Trajectory, whole: Trajectory, seen: Scene, notes: list[str]) -
     out = [_group("energy", "Energy, potential relative to the start", "J", ["kinetic", "potential", "sum"], energy)]
     loops = list(dict.fromkeys(c.name for c in seen.closures))
     if loops:
-        errors = np.column_stack([largest_error(run, name) for name in loops])
-        out.append(_group("closures", "Closure errors", "m or rad", loops, errors, True))
+        out.append(closure_group(run, loops))
         try:
             found = run.reactions()
             sizes = np.column_stack([np.linalg.norm(found[name][:, 3:], axis=-1) for name in loops])
@@ -249,6 +256,12 @@ def _groups(run: Trajectory, whole: Trajectory, seen: Scene, notes: list[str]) -
     if INVERSE in run.settings:  # what was asked for comes first
         out.sort(key=lambda g: g["key"] != "tau")
     return [g for g in out if g["names"]]
+
+
+def closure_group(run: Trajectory, loops: list[str]) -> dict[str, Any]:
+    """The plot of the closure errors of loops, which also colours them in the picture."""
+    errors = np.column_stack([largest_error(run, name) for name in loops])
+    return _group("closures", "Closure errors", "m or rad", loops, errors, True)
 
 
 def _contact_groups(run: Trajectory, whole: Trajectory) -> list[dict[str, Any]]:

@@ -31,6 +31,7 @@ SCRIPTS = (
     "plots.js",
     "report.js",
     "events.js",
+    "modes.js",
     "main.js",
 )
 
@@ -44,7 +45,11 @@ def write(run: Trajectory, path: str | Path, *, title: str = "", folder: str | P
 
 def text(run: Trajectory, *, title: str = "", folder: str | Path | None = None) -> str:
     """The page of a run as HTML text."""
-    data = page_data(run, title or f"{run.model.name}, {run.duration:g} s", folder)
+    return page_of(page_data(run, title or f"{run.model.name}, {run.duration:g} s", folder))
+
+
+def page_of(data: dict[str, Any]) -> str:
+    """The page that shows these data, as HTML text."""
     style = _asset("page.css")
     script = "(() => {\n'use strict';\n" + "\n".join(_asset(name) for name in SCRIPTS) + "\n})();\n"
     policy = (

@@ -24,9 +24,12 @@ class InlinePage:
     @staticmethod
     def of(run: Trajectory, height: int, **options: Any) -> InlinePage:
         """The page of a run. options: those of spanloop.view.page.write, without a path."""
+        return InlinePage(run.model.name, text(run, **options), height)
+
+    def __post_init__(self) -> None:
+        height = self.height
         if isinstance(height, bool) or not isinstance(height, int) or not 100 <= height <= 10_000:
             raise InputError(f"show: height is {height!r}; expected a whole number of pixels from 100 to 10000")
-        return InlinePage(run.model.name, text(run, **options), height)
 
     def _repr_html_(self) -> str:
         frame = f'width="100%" height="{self.height}" style="border:0" sandbox="allow-scripts"'

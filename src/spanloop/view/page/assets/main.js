@@ -27,7 +27,8 @@ const jump = (time) => {
   timeline.seek(Math.fround(time)); // the sample after the event
 };
 const events = new EventList(data.events, jump, byId('marks'), timeline);
-panel.append(auditCard(data));
+const modes = data.modes ? new ModeList(data.modes, timeline) : null;
+panel.append(...(modes ? modes.cards : [auditCard(data)]));
 if (data.events.length) panel.append(events.card);
 plots = data.groups.map((group) => new Plot(group, times, (t) => {
   timeline.play(false);
@@ -142,6 +143,8 @@ function flipKeys() {
 byId('theme').addEventListener('click', flipTheme);
 byId('help').addEventListener('click', flipKeys);
 
+const span = () => timeline.end - timeline.start;
+
 // from the sample nearest to the time now, whatever was drawn last
 function step(by) {
   timeline.play(false);
@@ -150,19 +153,18 @@ function step(by) {
   if (k + 1 < times.length && times[k + 1] - timeline.time < timeline.time - times[k]) k += 1;
   timeline.seek(times[clamp(k + by, 0, times.length - 1)]);
 }
-const span = timeline.end - timeline.start;
 const ACTIONS = {
   ' ': () => timeline.toggle(),
-  ArrowLeft: (e) => (e.shiftKey ? timeline.seek(timeline.time - span / 10) : step(-1)),
-  ArrowRight: (e) => (e.shiftKey ? timeline.seek(timeline.time + span / 10) : step(1)),
+  ArrowLeft: (e) => (e.shiftKey ? timeline.seek(timeline.time - span() / 10) : step(-1)),
+  ArrowRight: (e) => (e.shiftKey ? timeline.seek(timeline.time + span() / 10) : step(1)),
   Home: () => timeline.seek(timeline.start),
   End: () => timeline.seek(timeline.end),
   '-': () => timeline.faster(-1),
   '+': () => timeline.faster(1),
   '=': () => timeline.faster(1),
   d: flipTheme,
-  e: () => events.step(1),
-  E: () => events.step(-1),
+  e: () => (modes || events).step(1),
+  E: () => (modes || events).step(-1),
   '?': flipKeys,
   r: () => camera && camera.reset(),
   Escape: () => byId('keys').hidden || flipKeys(),
@@ -190,7 +192,7 @@ function frame(now) {
     }
     status();
     events.show(timeline.time);
-    const index = stage ? stage.nearest : Math.round((times.length - 1) * ((timeline.time - times[0]) / (span || 1)));
+    const index = stage ? stage.nearest : Math.round((times.length - 1) * ((timeline.time - times[0]) / (times[times.length - 1] - times[0] || 1)));
     plots.forEach((p) => p.cursor(timeline.time, index));
   }
   window.requestAnimationFrame(frame);
@@ -203,4 +205,4 @@ new ResizeObserver(() => {
 drawPlots();
 window.requestAnimationFrame(frame);
 if (!window.matchMedia('(prefers-reduced-motion: reduce)').matches) timeline.play(true);
-window.spanloop = { timeline, camera, stage, plots, events }; // for tests and for the curious
+window.spanloop = { timeline, camera, stage, plots, events, modes }; // for tests and for the curious

@@ -16,9 +16,15 @@ class Timeline {
     this.button.addEventListener('click', () => this.toggle());
     this.scrub.addEventListener('input', () => {
       this.play(false);
-      this.seek(start + (Number(this.scrub.value) / 1000) * (end - start));
+      this.seek(this.start + (Number(this.scrub.value) / 1000) * (this.end - this.start));
     });
     this.show();
+  }
+
+  // only a part of the time, with words in place of the clock
+  limit(start, end, words) {
+    [this.start, this.end, this.words] = [start, end, words];
+    this.seek(start);
   }
 
   seek(time) {
@@ -31,7 +37,7 @@ class Timeline {
     const span = this.end - this.start || 1;
     this.scrub.value = String(Math.round((1000 * (this.time - this.start)) / span));
     const digits = span < 2 ? 3 : 2;
-    this.clock.textContent = `${this.time.toFixed(digits)} / ${this.end.toFixed(digits)} s`;
+    this.clock.textContent = this.words || `${this.time.toFixed(digits)} / ${this.end.toFixed(digits)} s`;
     this.scrub.setAttribute('aria-valuetext', `${this.time.toFixed(digits)} seconds`);
   }
 
