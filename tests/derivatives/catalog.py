@@ -96,7 +96,7 @@ def question(
     known = {"q": q, "start": model.random_state(12)[0], "v": v, "a": a, "tau": a, "delta": 0.4 * a}
     known |= {"parameters": model.parameters().values, "active": np.ones(sizes.get("active", 0))}
     inputs = {n: known[n] if n in known else 0.1 * rng.normal(size=size) for n, size in sizes.items()}
-    wrt = tuple(n for n, size in sizes.items() if n != "active" and size and (n != "parameters" or "parameters" in more))
+    wrt = tuple(n for n, size in sizes.items() if n != "active" and size)
     return Question(base, inputs, wrt)
 
 
