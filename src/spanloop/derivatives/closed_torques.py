@@ -34,7 +34,7 @@ from spanloop.loops.arguments import Actuators, actuators, external_forces
 from spanloop.loops.batching import Computed, Refusals, over_states, values
 from spanloop.loops.closed_inverse import largest_drive
 from spanloop.loops.constraint_rank import RANK, by_assembly
-from spanloop.loops.independent_dofs import Dofs, IndependentCoordinates, maps, resolved, structure_of
+from spanloop.loops.independent_dofs import Dofs, IndependentCoordinates, maps_of, resolved, structure_of
 from spanloop.loops.motion_refusals import missing_actuators
 
 
@@ -104,7 +104,7 @@ def torques_along_closed_motions(
         du, undriven = _torque_changes(robot, motion, by, needed, tau[:, list(by.dofs)], dneeded)
         dtau = np.zeros((len(q), model.nv, du.shape[2]))
         dtau[:, list(by.dofs)] = du
-        return (dtau,), unanswered | undriven | motion.refusals | no_tangent(robot, q, v)
+        return (dtau,), unanswered | undriven | motion.refusals
 
     sizes: dict[str, tuple[ArrayLike, int]] = {"q": (q, model.nq), "v": (v, model.nv)}
     sizes |= {"a": (found.a, model.nv), "tau": (found.tau, model.nv)}
@@ -124,9 +124,9 @@ class _Motion:
 
     @staticmethod
     def of(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray, chosen: IndependentCoordinates) -> _Motion:
-        T, R, refusals = maps(robot, q, chosen)
-        m, nv, n = T.shape
-        rows, along = structure_of(robot, q), np.swapaxes(T, 1, 2)
+        rows, J = structure_of(robot, q), values(robot, "closure_jacobian", q)
+        T, R, refusals = maps_of(rows, J, chosen)
+        (m, nv, n), along = T.shape, np.swapaxes(T, 1, 2)
 
         def answered(error: np.ndarray) -> np.ndarray:
             """What the dependent DoF do about changes (m, k, rows) of the rows: (m, k, nv)."""
@@ -142,7 +142,7 @@ class _Motion:
         dT = np.zeros((m, 3 * n, nv, n))
         turned = rows.scaled_errors(np.swapaxes(dJ @ T[:, None], 2, 3))  # (m, k, n, rows)
         dT[:, :n] = -np.einsum("mvr,mkjr->mkvj", R, turned)
-        return _Motion(T, dT, {"q": dq, "v": dv, "a": da}, refusals)
+        return _Motion(T, dT, {"q": dq, "v": dv, "a": da}, refusals | no_tangent(robot, rows, J, q, v))
 
 
 def _torque_changes(

@@ -48,7 +48,8 @@ def singular_positions(robot, rank_is_lost: np.ndarray) -> Refusals:
 
 def opening_velocities(robot: Robot, rows: Structure, J: np.ndarray, v: np.ndarray) -> Refusals:
     """States whose velocities v (n, nv) open a loop, J v ≠ 0, with J (n, n_rows, nv); driven loops may move."""
-    fixed = [r for r in rows.kept if r in set(mechanism_of(robot.model).velocity_rows)]
+    still = set(mechanism_of(robot.model).velocity_rows)
+    fixed = [r for r in rows.kept if r in still]
     left = np.zeros(J.shape[:2])
     left[:, fixed] = np.abs(np.einsum("nrv,nv->nr", J[:, fixed], v))
     most = (_STILL + np.linalg.norm(v / rows.dof_lengths, axis=1))[:, None] * rows.lengths
