@@ -223,6 +223,35 @@ def test_torques_hold_the_mechanism_by_default():
         assert np.abs(linear.point.a).max() < 1e-9
 
 
+def test_joints_that_are_no_inputs_keep_their_holding_torques():
+    robot, q = sl.Dynamics(zoo.puma()), np.array([0.1, -0.5, 0.4, 0.3, 0.6, -0.2])
+    linear = robot.linearize(q, inputs=["joint2"])
+    np.testing.assert_allclose(linear.point.tau, robot.static_torques(q), atol=1e-9)
+    assert linear.point.is_equilibrium
+    both = robot.linearize(q, [np.zeros(6), np.ones(6)])
+    np.testing.assert_array_equal(both.point.tau[1], 0.0)
+    np.testing.assert_array_equal(both.point.tau[0], linear.point.tau)
+    np.testing.assert_array_equal(both.point.is_equilibrium, [True, False])
+
+
+def test_single_precision_finds_the_same_model():
+    q = zoo.four_bar_start()
+    linear = sl.Dynamics(zoo.four_bar(), dtype="float32").linearize(q)
+    assert linear.point.is_equilibrium
+    np.testing.assert_allclose(linear.A, sl.Dynamics(zoo.four_bar()).linearize(q).A, atol=1e-5)
+
+
+def test_the_input_of_a_driven_joint_is_its_acceleration():
+    builder = sl.Builder("driven").body("cart", 2.0, inertia=[0.1] * 3)
+    builder = builder.prismatic("rail", "world", "cart", axis="x", driven=True)
+    builder = builder.body("pole", 0.5, (0.0, 0.0, 0.4), inertia=[0.03, 0.03, 1e-4])
+    linear = sl.Dynamics(builder.revolute("hinge", "cart", "pole", axis="y", actuated=False).build()).linearize(
+        [0.0, 0.0]
+    )
+    assert linear.input_units == ("m/s²",)
+    np.testing.assert_allclose(linear.B[2:, 0], [1.0, -0.5 * 0.4 / (0.03 + 0.5 * 0.16)], rtol=1e-12)
+
+
 def test_a_state_that_no_torque_holds_is_printed_as_such():
     linear = sl.Dynamics(cart_pole()).linearize([0.0, 0.3])
     assert not linear.point.is_equilibrium

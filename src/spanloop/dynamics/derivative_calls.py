@@ -225,6 +225,39 @@ class DerivativeCalls(KernelCalls):
             )
         return found if out is None else replace(found, dtau=written(name, out, found.dtau))
 
+    # ---- frames
+
+    def kinematic_hessian(
+        self, q: ArrayLike, frame: str, *, expressed_in: str = "world", out: Array | None = None
+    ) -> Array:
+        """Return H (..., 6, nv, nv), H[..., i, j] = ∂J[..., i]/∂q_j of the frame's Jacobian J (6, nv).
+
+        The derivative by q_j is that at a unit rate of DoF j alone: while joints move at rates v, J changes at H @ v.
+        In world axes J a + H @ v @ v is the frame's acceleration; axes of expressed_in that turn have their share in H.
+        Loops are ignored, as by jacobian.
+
+        >>> robot = sl.Dynamics(sl.zoo.puma())
+        >>> q, v = robot.model.random_state(seed=1)
+        >>> H = robot.kinematic_hessian(q, "link6")
+        >>> bool(np.allclose(H @ v @ v, robot.jacobian_bias(q, v, "link6")))
+        True
+        """
+        options: dict[str, Any] = {"frame": frame, "expressed_in": expressed_in}
+        if self._dofs_below(frame, expressed_in) <= WRITTEN_OUT:
+            return self._call(self._kernel("jacobian", derivative="jacobian", wrt=("q",), **options), (q,), out)
+        found = self.derivative("jacobian", {"q": q}, wrt="q", **options)["q"]
+        return found if out is None else written("kinematic_hessian", out, found)
+
+    def _dofs_below(self, *frames: str) -> int:
+        """How many DoF move one of these frames."""
+        below, carrier = {}, {j.child: j for j in self.model.joints}
+        for name in frames:
+            joint = carrier.get(self.model.frame(name).body)
+            while joint is not None:
+                below[joint.name] = joint.kind.nv
+                joint = carrier.get(joint.parent)
+        return sum(below.values())
+
     def _of_tree(self, name: str, inputs: tuple[Any, ...], forces: ByName | None, out: Array | None) -> Array:
         """The derivatives of a tree by its own kernel (derivatives/tree_dynamics.py)."""
         bodies, rows = ((), None) if forces is None else arguments.external_forces(self.model, name, forces)
