@@ -14,8 +14,9 @@ ROOMS = (
     "kernels", "loops", "reach", "contacts", "derivatives", "linear", "dynamics", "papers",
     "trajectory", "simulation", "view", "cli",
 )  # fmt: skip
-FACE = {  # run.plot, run.continued, modes.page: one line each, imported late
+FACE = {  # run.plot, run.continued, modes.page, linear.bode: one line each, imported late
     "trajectory/trajectory.py": ("view", "simulation"),
+    "linear/linear_model.py": ("view",),
     "linear/modes.py": ("view",),
 }
 FILES = sorted(p for p in HOUSE.rglob("*.py") if p not in (HOUSE / "__init__.py", HOUSE / "__main__.py"))

@@ -28,6 +28,7 @@ _PUBLIC = {
     "Trajectory": "spanloop.trajectory.trajectory",
     "compile": "spanloop.kernels",
     "from_dh": "spanloop.model.files.dh.table",
+    "gradient": "spanloop.simulation.gradients.gradient",
     "load": "spanloop.model.files",
     "load_run": "spanloop.trajectory.files.storage",
     "on_scalars": "spanloop.kernels",
@@ -67,6 +68,7 @@ __all__ = [
     "events",
     "forces",
     "from_dh",
+    "gradient",
     "joints",
     "load",
     "load_run",
@@ -96,6 +98,7 @@ if TYPE_CHECKING:
     from spanloop.model.orders.pinocchio import PinocchioOrder
     from spanloop.reach import target_kinds as targets
     from spanloop.simulation import control, events, forces
+    from spanloop.simulation.gradients.gradient import gradient
     from spanloop.simulation.integrators import Integrator
     from spanloop.simulation.simulate import simulate
     from spanloop.simulation.system import Closures

@@ -26,28 +26,6 @@ from spanloop.loops.independent_dofs import Dofs, IndependentCoordinates, resolv
 _CHANGING = ("q", "v", "tau")
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Derivatives:
-    """Derivatives of the accelerations by all positions (in joint rates), rates and torques, views of one array."""
-
-    da: np.ndarray  # (..., nv, 3 nv): da_dq, da_dv and da_dtau side by side
-
-    @property
-    def da_dq(self) -> np.ndarray:
-        """(..., nv, nv): by positions, in joint rates."""
-        return self.da[..., : self.da.shape[-2]]
-
-    @property
-    def da_dv(self) -> np.ndarray:
-        """(..., nv, nv): by rates."""
-        return self.da[..., self.da.shape[-2] : 2 * self.da.shape[-2]]
-
-    @property
-    def da_dtau(self) -> np.ndarray:
-        """(..., nv, nv): by torques."""
-        return self.da[..., 2 * self.da.shape[-2] :]
-
-
 @dataclass(frozen=True, eq=False)
 class ClosedDerivatives:
     """Derivatives of accelerations along closed motions, by n independent positions and rates, and by all torques.

@@ -32,8 +32,8 @@ from spanloop.errors import Reason, Refusal, UnsupportedError
 from spanloop.loops.assembly import velocity_loops
 from spanloop.loops.batching import Computed, Refusals, Robot, over_states, values
 from spanloop.loops.closure_errors import mechanism_of
-from spanloop.loops.constraint_rank import by_assembly, rank, singular_values
-from spanloop.loops.independent_dofs import Dofs, IndependentCoordinates, maps, resolved, structure_of
+from spanloop.loops.constraint_rank import RANK, Structure, by_assembly
+from spanloop.loops.independent_dofs import Dofs, IndependentCoordinates, maps_of, resolved, structure_of
 from spanloop.loops.motion_refusals import open_loops, opening_velocities
 from spanloop.model import Model
 
@@ -80,10 +80,11 @@ def closed_directions(
 
 def directions_at(robot: Robot, q: np.ndarray, v: np.ndarray, chosen: IndependentCoordinates) -> Computed:
     """dq, dv (n, nv, k) at states q (n, nq), v (n, nv) of one assembly, and the states that have none."""
-    T, backward, refusals = maps(robot, q, chosen)
+    rows, J = structure_of(robot, q), values(robot, "closure_jacobian", q)
+    T, backward, refusals = maps_of(rows, J, chosen)
     turned = np.einsum("nkrv,nv->nkr", closure_jacobian_changes(robot, q, T), v)
-    dv = -np.einsum("nvr,nkr->nvk", backward, structure_of(robot, q).scaled_errors(turned))  # (2)
-    return (T, dv), refusals | no_tangent(robot, q, v)
+    dv = -np.einsum("nvr,nkr->nvk", backward, rows.scaled_errors(turned))  # (2)
+    return (T, dv), refusals | no_tangent(robot, rows, J, q, v)
 
 
 def closure_jacobian_changes(robot: Robot, q: np.ndarray, directions: np.ndarray) -> np.ndarray:
@@ -95,10 +96,14 @@ def closure_jacobian_changes(robot: Robot, q: np.ndarray, directions: np.ndarray
     return changes.reshape(n, k, m.n_rows, nv)
 
 
-def no_tangent(robot: Robot, q: np.ndarray, v: np.ndarray) -> Refusals:
-    """States (n, nq), (n, nv) with an open loop, an opening velocity, or at which the loops have lost rank."""
-    J, rows = values(robot, "closure_jacobian", q), structure_of(robot, q)
-    lost = [k for k, x in enumerate(rows.scaled(J)) if rank(singular_values(x)) < rows.rank]
+def no_tangent(robot: Robot, rows: Structure, J: np.ndarray, q: np.ndarray, v: np.ndarray) -> Refusals:
+    """States q (n, nq), v (n, nv) with an open loop, an opening velocity, or at which the loops have lost rank.
+
+    J (n, n_rows, nv) of these states.
+    """
+    s = np.linalg.svd(rows.scaled(J), compute_uv=False)
+    counts = s > RANK * s.max(axis=1, initial=0.0, keepdims=True)
+    lost = np.flatnonzero(counts.sum(axis=1) < rows.rank).tolist()
     return opening_velocities(robot, rows, J, v) | dict.fromkeys(lost, _SINGULAR) | open_loops(robot, q)
 
 

@@ -32,8 +32,9 @@ from spanloop.derivatives.closed_motion import closure_jacobian_changes, no_tang
 from spanloop.errors import InputError, listed
 from spanloop.loops.arguments import Actuators, actuators, external_forces
 from spanloop.loops.batching import Computed, Refusals, over_states, values
+from spanloop.loops.closed_inverse import largest_drive
 from spanloop.loops.constraint_rank import RANK, by_assembly
-from spanloop.loops.independent_dofs import Dofs, IndependentCoordinates, maps, resolved, structure_of
+from spanloop.loops.independent_dofs import Dofs, IndependentCoordinates, maps_of, resolved, structure_of
 from spanloop.loops.motion_refusals import missing_actuators
 
 
@@ -103,7 +104,7 @@ def torques_along_closed_motions(
         du, undriven = _torque_changes(robot, motion, by, needed, tau[:, list(by.dofs)], dneeded)
         dtau = np.zeros((len(q), model.nv, du.shape[2]))
         dtau[:, list(by.dofs)] = du
-        return (dtau,), unanswered | undriven | motion.refusals | no_tangent(robot, q, v)
+        return (dtau,), unanswered | undriven | motion.refusals
 
     sizes: dict[str, tuple[ArrayLike, int]] = {"q": (q, model.nq), "v": (v, model.nv)}
     sizes |= {"a": (found.a, model.nv), "tau": (found.tau, model.nv)}
@@ -123,9 +124,9 @@ class _Motion:
 
     @staticmethod
     def of(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray, chosen: IndependentCoordinates) -> _Motion:
-        T, R, refusals = maps(robot, q, chosen)
-        m, nv, n = T.shape
-        rows, along = structure_of(robot, q), np.swapaxes(T, 1, 2)
+        rows, J = structure_of(robot, q), values(robot, "closure_jacobian", q)
+        T, R, refusals = maps_of(rows, J, chosen)
+        (m, nv, n), along = T.shape, np.swapaxes(T, 1, 2)
 
         def answered(error: np.ndarray) -> np.ndarray:
             """What the dependent DoF do about changes (m, k, rows) of the rows: (m, k, nv)."""
@@ -141,7 +142,7 @@ class _Motion:
         dT = np.zeros((m, 3 * n, nv, n))
         turned = rows.scaled_errors(np.swapaxes(dJ @ T[:, None], 2, 3))  # (m, k, n, rows)
         dT[:, :n] = -np.einsum("mvr,mkjr->mkvj", R, turned)
-        return _Motion(T, dT, {"q": dq, "v": dv, "a": da}, refusals)
+        return _Motion(T, dT, {"q": dq, "v": dv, "a": da}, refusals | no_tangent(robot, rows, J, q, v))
 
 
 def _torque_changes(
@@ -153,7 +154,8 @@ def _torque_changes(
     B = np.swapaxes(motion.T[:, places], 1, 2) / root  # (m, n, actuators)
     dB = np.swapaxes(motion.dT[:, :, places], 2, 3) / root
     U, s, Vt = np.linalg.svd(B, full_matrices=False)
-    weak = s.min(axis=1, initial=np.inf) <= RANK * s.max(axis=1, initial=0.0)
+    least = RANK * largest_drive(motion.T, s, 1.0 / root)
+    weak = s.min(axis=1, initial=np.inf) <= least
     inverse = np.einsum("mri,mr,mnr->min", Vt, 1.0 / np.where(weak[:, None], np.inf, s), U, optimize=True)  # B⁺
     left = needed.copy()
     left[:, places] -= u
@@ -163,7 +165,7 @@ def _torque_changes(
     spare -= np.einsum("min,mnj,mkj->mki", inverse, B, spare, optimize=True)
     du = (np.einsum("min,mkn->mki", inverse, right) + spare) / root  # (5)
     refusals = {
-        int(k): missing_actuators(robot, by, motion.T[k], U[k, :, -1], int(np.sum(s[k] > RANK * s[k].max(initial=0.0))))
+        int(k): missing_actuators(robot, by, motion.T[k], U[k, :, -1], int(np.sum(s[k] > least[k])))
         for k in np.flatnonzero(weak)
     }
     return np.swapaxes(du, 1, 2), refusals

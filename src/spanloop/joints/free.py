@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from spanloop.joints.kind import EX, EY, EZ, JointKind
 from spanloop.math import pose, quaternion
 from spanloop.math.spatial import Force, Motion, Transform
-from spanloop.math.vector3 import dot, negate, subtract, times
+from spanloop.math.vector3 import cross, dot, negate, subtract, times
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,11 @@ class Free(JointKind):
         """Both parts keep their directions in the parent."""
         here, there = self.transform(q).rotation, self.transform(to).rotation
         return (*(there.T @ (here @ tuple(v[:3]))), *(there.T @ (here @ tuple(v[3:]))))
+
+    def bracket(self, v, delta):
+        """Of twists: [ω × θ; ω × d − θ × u]."""
+        w, u, turn, shift = tuple(v[:3]), tuple(v[3:]), tuple(delta[:3]), tuple(delta[3:])
+        return (*cross(w, turn), *subtract(cross(w, shift), cross(turn, u)))
 
     def minus(self, q, start):
         return tuple(pose.twist_between(start, q))

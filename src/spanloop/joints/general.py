@@ -84,6 +84,15 @@ class General(JointKind):
         """None: its rows constrain velocities, and no position need follow."""
         return (None,) * len(self.constraint)
 
+    def bracket(self, v, delta):
+        """Refused in motion: the bracket of two columns of φ need not be one."""
+        if any(np.any(x) for x in v):
+            raise UnsupportedError(
+                "a general joint moves: its rates need not come from coordinates, so that displacements from its "
+                "motion are no states. Linearise about rest, or use another kind of joint"
+            )
+        return (0.0,) * self.nv
+
     def rates(self, q, v):
         return pose.rates(q, combined(self.motion_space(q), v))
 

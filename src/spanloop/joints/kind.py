@@ -143,6 +143,11 @@ class JointKind(ABC):
         """v at the coordinates `to` for the velocity that is v at q, where both are near and it is in turning axes."""
         return tuple(v)
 
+    def bracket(self, v: Sequence[Scalar], delta: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """[v, delta] (nv): a displacement delta from a motion with rates v, in joint rates, changes at −[v, delta]
+        while the rates stay equal; zero where coordinates simply add."""
+        return (0.0,) * self.nv
+
     def minus(self, q: Sequence[Scalar], start: Sequence[Scalar]) -> tuple[Scalar, ...]:
         """delta with plus(start, delta) = q."""
         return tuple(x - s for x, s in zip(q, start, strict=True))

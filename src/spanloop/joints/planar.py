@@ -59,6 +59,12 @@ class Planar(AxisJoint):
         s, c = sincos(to[0] - q[0])
         return (v[0], c * v[1] + s * v[2], c * v[2] - s * v[1])
 
+    def bracket(self, v, delta):
+        """Of twists in the plane: a turn rotates the other's displacement."""
+        w, x, y = v
+        turn, along, across = delta
+        return (0.0, turn * y - w * across, w * along - turn * x)
+
     def minus(self, q, start):
         """By the shorter way around: full turns between the two angles are left out."""
         turn, flat = sincos(q[0] - start[0])

@@ -9,7 +9,7 @@ from spanloop.math import pose, quaternion
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.rotation import Rotation
 from spanloop.math.spatial import Force, Motion, Transform
-from spanloop.math.vector3 import subtract, times
+from spanloop.math.vector3 import cross, subtract, times
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,9 @@ class Spherical(JointKind):
     def turned(self, q, v, to):
         """It keeps its direction in the parent."""
         return tuple(self.transform(to).rotation.T @ (self.transform(q).rotation @ tuple(v)))
+
+    def bracket(self, v, delta):
+        return cross(tuple(v), tuple(delta))
 
     def minus(self, q, start):
         return quaternion.logarithm(quaternion.multiply(quaternion.conjugate(tuple(start)), tuple(q)))

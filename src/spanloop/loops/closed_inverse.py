@@ -211,11 +211,18 @@ def least_torques(N: np.ndarray, needed: np.ndarray, by: Actuators) -> tuple[np.
     B = np.swapaxes(N, 1, 2)[:, :, list(by.dofs)] * scale
     right = np.einsum("nvk,nv->nk", N, needed)
     U, s, Vt = np.linalg.svd(B, full_matrices=False)
-    counts = s > RANK * s.max(axis=1, initial=0.0, keepdims=True)
+    counts = s > RANK * largest_drive(N, s, scale)[:, None]
     inner = np.where(counts, np.einsum("nkr,nk->nr", U, right) / np.where(counts, s, 1.0), 0.0)
     taken = Vt * counts[:, :, None]
     Z = np.eye(len(by)) - np.swapaxes(taken, 1, 2) @ taken
     return scale * np.einsum("nrm,nr->nm", Vt, inner), scale[:, None] * Z, counts.sum(axis=1)
+
+
+def largest_drive(N: np.ndarray, s: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """What the singular values s (n, k) of NᵀS scale are compared with (n,): at a dead centre all of them vanish, and
+    the motions N (n, nv, m) are the measure."""
+    least = scale.min(initial=1.0) * np.linalg.norm(N, axis=(1, 2))
+    return np.maximum(s.max(axis=1, initial=0.0), least)
 
 
 def in_stages(found: Subsystems, by: Actuators, J: np.ndarray, needed: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ J_d a_d + J_i a_i + γ = 0 the accelerations.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -166,8 +167,8 @@ def resolved(
         entries = [dofs] if isinstance(dofs, str) else list(dofs)
         each = [dofs_called(model, x) if isinstance(x, str) else [_place(model, x, owner)] for x in entries]
         chosen = _choice(model, [k for part in each for k in part])
-    elif in_general(model) is not None and structure_of(robot, rows) is in_general(model):
-        chosen = independent_coordinates(robot)
+    elif (usual := in_general(model)) is not None and structure_of(robot, rows) is usual:
+        chosen = _usual_choice(model, usual)
     else:  # no closed state is known, or another assembly than the usual one
         chosen = independent_coordinates(robot, rows[0] if len(rows) else model.neutral())
     left = model.nv - structure_of(robot, rows).rank
@@ -209,15 +210,21 @@ def _rates(
 
 def maps(robot: Robot, q: np.ndarray, chosen: IndependentCoordinates) -> tuple[np.ndarray, np.ndarray, Refusals]:
     """T (n, nv, k) and the answer of the dependent DoF to the rows, (n, nv, rows), at states q (n, nq)."""
-    rows, nv = structure_of(robot, q), robot.model.nv
-    J = rows.scaled(values(robot, "closure_jacobian", q))
+    return maps_of(structure_of(robot, q), values(robot, "closure_jacobian", q), chosen)
+
+
+def maps_of(
+    rows: Structure, jacobian: np.ndarray, chosen: IndependentCoordinates
+) -> tuple[np.ndarray, np.ndarray, Refusals]:
+    """The same from Jacobians (n, n_rows, nv) of states of one assembly."""
+    J, (n, _, nv) = rows.scaled(jacobian), jacobian.shape
     free = list(chosen.dofs)
     rest = [k for k in range(nv) if k not in free]
     U, s, Vt = np.linalg.svd(J[:, :, rest], full_matrices=False)
     size = np.linalg.norm(J, axis=(1, 2))
-    weak = s.min(axis=1, initial=np.inf) <= RANK * size if rest else np.zeros(len(q), dtype=bool)
+    weak = s.min(axis=1, initial=np.inf) <= RANK * size if rest else np.zeros(n, dtype=bool)
     s = np.where(s > RANK * size[:, None], s, np.inf)
-    backward = np.zeros((len(q), nv, J.shape[1]))
+    backward = np.zeros((n, nv, J.shape[1]))
     backward[:, rest] = np.einsum("nkv,nk,nrk->nvr", Vt, 1.0 / s, U, optimize=True)
     backward *= rows.dof_lengths[:, None]
     T = -backward @ (J[:, :, free] / rows.dof_lengths[free])
@@ -257,6 +264,13 @@ def _kinds(model: Model, named: Sequence[int]) -> np.ndarray:
         _DRIVEN if j.driven else _ACTUATED if j.actuated else _PASSIVE for j in model.joints for _ in range(j.kind.nv)
     ]
     return np.array([_NAMED if k in named else s for k, s in enumerate(kinds)], dtype=int)
+
+
+@functools.lru_cache(maxsize=64)
+def _usual_choice(model: Model, usual: Structure) -> IndependentCoordinates:
+    """independent_coordinates(robot) without a state; usual: the rows of the model in general."""
+    dependent = _dependent(usual.jacobian, usual.rank, _kinds(model, ()))
+    return _choice(model, [k for k in range(model.nv) if k not in dependent])
 
 
 def _choice(model: Model, dofs: Sequence[int]) -> IndependentCoordinates:

@@ -15,6 +15,7 @@ from spanloop.loops.closure_errors import errors, mechanism_of, relative_errors,
 from spanloop.loops.constraint_rank import RANK, Structure, in_general
 
 _FITS = 1e-6  # of |J| |v|, or of the terms of J a + γ: what may be left of J v or J a + γ
+_STILL = 1e-6  # [1/s]: slower mechanisms are compared as if they moved at this rate, since rounding opens loops too
 _SHARE = 0.1  # of the largest entry: DoF with less have no part in a motion
 
 
@@ -47,10 +48,11 @@ def singular_positions(robot, rank_is_lost: np.ndarray) -> Refusals:
 
 def opening_velocities(robot: Robot, rows: Structure, J: np.ndarray, v: np.ndarray) -> Refusals:
     """States whose velocities v (n, nv) open a loop, J v ≠ 0, with J (n, n_rows, nv); driven loops may move."""
-    fixed = [r for r in rows.kept if r in set(mechanism_of(robot.model).velocity_rows)]
+    still = set(mechanism_of(robot.model).velocity_rows)
+    fixed = [r for r in rows.kept if r in still]
     left = np.zeros(J.shape[:2])
     left[:, fixed] = np.abs(np.einsum("nrv,nv->nr", J[:, fixed], v))
-    most = np.linalg.norm(v / rows.dof_lengths, axis=1)[:, None] * rows.lengths
+    most = (_STILL + np.linalg.norm(v / rows.dof_lengths, axis=1))[:, None] * rows.lengths
 
     def refusal(k: int) -> Refusal:
         name, size = _worst_row(robot, rows, left[k], "/s")

@@ -132,7 +132,7 @@ def simulate(
     """
     if not isinstance(model, Model | Dynamics):
         raise InputError(f"simulate: model is a {type(model).__name__}; expected a Model or a Dynamics")
-    robot = model if isinstance(model, Dynamics) else _robot(model)
+    robot = robot_of(model)
     chosen = integrator if isinstance(integrator, Integrator) else Integrator(integrator)
     _refuse_integrator_as_method(method)
     problem = Problem.of(
@@ -161,7 +161,7 @@ def simulate(
         return adaptive.integrate(problem, chosen, duration, step, sample)
     times = grid(duration, step, sample, len(problem) * (robot.model.nq + robot.model.nv))
     problem, chosen = with_stiffness(problem, chosen, times.h)
-    return _integrated(problem, times, chosen) if chosen.accuracy is None else _refined(problem, times, chosen)
+    return integrated(problem, times, chosen) if chosen.accuracy is None else _refined(problem, times, chosen)
 
 
 def _refuse_integrator_as_method(method: str | None) -> None:
@@ -201,14 +201,23 @@ def _has_losses(model: Model, live: np.ndarray | None) -> bool:
     return bool(live[..., [k for k, n in enumerate(names) if "damping" in n or "stiffness" in n]].any())
 
 
+def robot_of(model: Model | Dynamics) -> Dynamics:
+    """The dynamics of a model, kept for a while: simulations come in series."""
+    return model if isinstance(model, Dynamics) else _robot(model)
+
+
 @functools.lru_cache(maxsize=16)
 def _robot(model: Model) -> Dynamics:
-    """The dynamics of a model, kept for a while: simulations come in series."""
     return Dynamics(model)
 
 
-def _integrated(problem: Problem, times: Grid, integrator: Integrator) -> Trajectory:
+def integrated(problem: Problem, times: Grid, integrator: Integrator) -> Trajectory:
     """The motion with fixed steps on a grid of times."""
+    return _trajectory(problem, *steps_taken(problem, times, integrator), integrator)
+
+
+def steps_taken(problem: Problem, times: Grid, integrator: Integrator) -> tuple[TimeLoop, Progress, StateLayout]:
+    """The time loop of fixed steps on a grid of times, the runs after all its steps, and the layout of their state."""
     dtype = integrator.dtype
     layout = StateLayout.of(problem.system, problem.events, dtype)
     compiled = rollout(problem.system, problem.events, integrator.name, dtype, integrator.threads)
@@ -224,7 +233,7 @@ def _integrated(problem: Problem, times: Grid, integrator: Integrator) -> Trajec
     if problem.system.contacts:
         expect_forces(loop, progress, layout)
     _run(problem, loop, progress, integrator)
-    return _trajectory(problem, loop, progress, layout, integrator)
+    return loop, progress, layout
 
 
 def _state_of(problem: Problem, layout: StateLayout) -> Callable[[np.ndarray], list[np.ndarray]]:
@@ -369,12 +378,12 @@ def _refined(problem: Problem, times: Grid, integrator: Integrator) -> Trajector
     order = 1 if first else ORDER[integrator.name]
     accuracy, factor, best = integrator.accuracy, 2**order - 1, np.inf
     slowest = 1.0 if integrator.name == "implicit" else 0.7  # errors of modes that steps do not resolve fall late
-    coarse = _integrated(problem, times, integrator)
+    coarse = integrated(problem, times, integrator)
     for _ in range(_HALVINGS):
         times = times.halved()
         if times.steps > MOST_STEPS:
             break
-        fine = _integrated(problem, times, integrator)
+        fine = integrated(problem, times, integrator)
         error = _difference(problem.robot, coarse, fine, problem.start + _grid_times(times)) / factor
         if error <= accuracy:
             object.__setattr__(fine, "settings", {**fine.settings, "accuracy": accuracy, "estimated_error": error})

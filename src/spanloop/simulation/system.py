@@ -117,6 +117,7 @@ class System:
     stops: tuple[Stop, ...] = ()  # at limits of joints
     implicit: bool = False  # stages of implicit steps: armature and torques are added
     switching: Switching | None = None  # what changes during a run
+    frozen: bool = False  # nothing changes in a part of a run: the arrays that events change are constants
     contacts: ContactPoints | None = None  # that are not ignored
     ends_at_jams: bool = False  # a run ends where a contact jams
     overlap: float = OVERLAP  # m by which hard shapes may overlap where bodies appear
@@ -167,7 +168,12 @@ class System:
     @property
     def switched(self) -> tuple[str, ...]:
         """Names of the arrays of the model that events change."""
-        return tuple(n for n in ("active", "captured", "present") if n in self.sizes) if self.switching else ()
+        return tuple(n for n in ("active", "captured", "present") if n in self.sizes) if self.locates else ()
+
+    @property
+    def locates(self) -> bool:
+        """Whether steps locate events that change the mechanism."""
+        return self.switching is not None and not self.frozen
 
     @property
     def constants(self) -> tuple[str, ...]:
@@ -197,7 +203,7 @@ class System:
         acting = self.applied.key({n: self.sizes[n] for n in CLOSURE_INPUTS if n in self.sizes})
         parts = (content(self.model), friction, acting, self.method, self.closures, self.live, self.strict)
         others = (self.stops, self.implicit, self.applied.gains() if self.implicit else None, self._forward.key)
-        changes = (self.switching.key(),) if self.switching else ()
+        changes = (self.switching.key(), self.frozen) if self.switching else ()
         changes = (*changes, self.contacts, self.ends_at_jams, self.overlap) if self.contacts else changes
         return hashlib.sha256("|".join(map(str, (*parts, *others, *changes))).encode()).hexdigest()
 

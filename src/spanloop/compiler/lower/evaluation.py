@@ -7,6 +7,8 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from spanloop.compiler.lower.plan import Plan, live
 from spanloop.compiler.trace import (
     ADD,
@@ -41,6 +43,15 @@ FUNCTIONS: dict[int, Callable[..., Any]] = {
     EITHER: operator.or_,
     NOT: operator.not_,
     SELECT: lambda c, yes, no: yes if c else no,
+}
+
+ARRAY_FUNCTIONS: dict[int, Callable[..., Any]] = {
+    **FUNCTIONS,
+    SINE: np.sin,
+    COSINE: np.cos,
+    ROOT: np.sqrt,
+    NOT: np.logical_not,
+    SELECT: np.where,
 }
 
 

@@ -90,7 +90,8 @@ class Repeat:
     If it is positive after that, the step failed. All calls must leave a finished run as it is; repetitions among them
     count as they ended in the last turn. between: calls from one turn to the next, after which runs that go on write to
     the log; there are none after the last turn. usual: how many turns a step takes as a rule, 0 where it is not known;
-    time is divided among calls from Python by it.
+    time is divided among calls from Python by it. is_fixed_point: what a turn carries to the next one solves an
+    equation, x = turn(x), when the loop ends: so it is differentiated.
     """
 
     calls: tuple[Item, ...]
@@ -99,6 +100,7 @@ class Repeat:
     between: tuple[Item, ...] = ()
     log: Log | None = None
     usual: int = 0
+    is_fixed_point: bool = False
 
     @property
     def turns(self) -> int:
@@ -144,7 +146,7 @@ class Schedule:
     def calls(self) -> Iterator[Call]:
         """All calls in order, those of loops once."""
         for x in (*self.begin, *self.advance):
-            yield from _calls(x)
+            yield from calls_of(x)
 
     def plans(self) -> list[Plan]:
         """Every plan once, in the order of first use."""
@@ -162,7 +164,7 @@ class Schedule:
     @property
     def changed(self) -> tuple[str, ...]:
         """Arrays of the state that calls change themselves, those in place and others."""
-        written = {array_of(n) for x in self.advance for c in _calls(x) for n in c.writes}
+        written = {array_of(n) for x in self.advance for c in calls_of(x) for n in c.writes}
         return tuple(n for n in self.state if n in written)
 
     @property
@@ -195,11 +197,12 @@ def _inner(x: Item) -> tuple[Item, ...]:
     return (*x.calls, *x.between) if isinstance(x, Repeat) else x.calls
 
 
-def _calls(x: Item) -> Iterator[Call]:
+def calls_of(x: Item) -> Iterator[Call]:
+    """All calls of a part of a step in order, those of loops once."""
     if isinstance(x, Call):
         yield x
     for inner in _inner(x):
-        yield from _calls(inner)
+        yield from calls_of(inner)
 
 
 def _logs(x: Item) -> Iterator[Log]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -124,6 +125,13 @@ class Rollout:
         slices.share(work)
         return counts
 
+    def places(self, part: str, runs: int) -> dict[str, slice]:
+        """Where each array is in a row of "state" or "controls", in the code for so many runs."""
+        _, _, facts, _ = self._single if runs == 1 else self._batch
+        sizes = facts["arrays"][part]
+        ends = itertools.accumulate(sizes.values())
+        return {name: slice(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
+
     def bound_step(self, state: np.ndarray, constants: np.ndarray) -> Callable[[], bool]:
         """A function that takes one step from state (1, width), in place, with constants (1, width) as they are then.
 
@@ -169,6 +177,7 @@ class Rollout:
                 s = self.schedule
                 facts = {"operations": s.operations, "state": s.width(s.state), "record": s.width(s.record)}
                 facts["memory"] = distant(s, self._real, width)[1]
+                facts["arrays"] = {p: {n: s.sizes[n] for n in getattr(s, p)} for p in ("state", "controls")}
                 artifact = cache.Artifact(machine.object_code(self.source(width)), facts)
             cache.write(key, artifact)
         code = machine.Code(artifact.code, "rollout")

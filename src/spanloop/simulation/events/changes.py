@@ -45,6 +45,12 @@ class Changes:
     system: System
     switching: Switching
 
+    @property
+    def lets_go(self) -> bool:
+        """Whether an impact may pull at one-sided switches other than the one that closes."""
+        kinds = [w.kind for w in self.switching.watchers]
+        return "pull" in kinds and (kinds.count("pull") > 1 or "attach" in kinds)
+
     # ---- what fired
 
     def switched(self, x: Arrays) -> dict[str, list[Any]]:

@@ -246,9 +246,7 @@ class LocatedStep:
         reads = ("q", "v", "event", "ending", "restitution", *self.system.parameters)
         writes = {"v": self.s.nv, "impulse": self.rows, "lost": self.rows, "struck": self.rows, "ending": 1}
         impact = self._change("impact", reads, writes, self.changes.impact)
-        kinds = [w.kind for w in self.switching.watchers]
-        several = "pull" in kinds and (kinds.count("pull") > 1 or "attach" in kinds)
-        return [impact, self._let_go(), impact] if several else [impact]
+        return [impact, self._let_go(), impact] if self.changes.lets_go else [impact]
 
     def _let_go(self) -> Call:
         writes = {"on": self.sizes["on"], "fired": self.n, "armed": self.n}

@@ -89,7 +89,7 @@ def linearized(system: System, x: Mapping[str, Sequence[Any]]) -> dict[str, list
     for i, f in enumerate(system.friction):
         D[i] = D[i] + friction_damping(f, x["v"][i], h * w[i]) if f > 0.0 else D[i]
     acts = [not (_is_zero(k) and _is_zero(d)) for k, d in zip(K, D, strict=True)]
-    rates = [h * (m * d + sqrt(m * k)) if yes else 0.0 for m, k, d, yes in zip(w, K, D, acts, strict=True)]
+    rates = [h * (m * d + _root(m * k)) if yes else 0.0 for m, k, d, yes in zip(w, K, D, acts, strict=True)]
     if system.has_loops and any(acts):  # one for all: else the stages would open the loops
         rates, acts = [functools.reduce(_larger, rates)] * len(rates), [True] * len(acts)
     ahead = [h * implicitness(u) if yes else 0.0 for u, yes in zip(rates, acts, strict=True)]
@@ -141,6 +141,13 @@ def _rates(x: Mapping[str, Sequence[Any]], v: str) -> list[Any]:
 def _bends(x: Mapping[str, Sequence[Any]]) -> Sequence[Any]:
     """c″ (nv) of targets that move, else zeros."""
     return x["bend"] if "bend" in x else [0.0] * len(x["ahead"])
+
+
+def _root(x: Any) -> Any:
+    """√x of x ≥ 0, with the derivative 0 at 0: a live stiffness of 0 has one."""
+    if isinstance(x, int | float):
+        return sqrt(x)
+    return where(x > 0.0, sqrt(where(x > 0.0, x, 1.0)), 0.0)
 
 
 def _larger(a: Any, b: Any) -> Any:

@@ -27,7 +27,7 @@ def step(s: ScheduleBuilder) -> None:
         return s.system.moved(x["q"], [half * b for b in v_m]), v_m
 
     def compare(x):
-        busy = ~(x["left"][0] < 0.0)  # so that what is not a number is not done
+        busy = ~(x["unsettled"][0] < 0.0)  # so that what is not a number is not done
         change = total(absolute(new - old) for old, new in zip(x["a"], x["a.new"], strict=True))
         size = total(absolute(rate) for rate in x[v])
         left = x["h"][0] * change - TOLERANCE[s.dtype] * (1.0 + size)
@@ -40,9 +40,9 @@ def step(s: ScheduleBuilder) -> None:
         return half, half, [h * a for a in x["a"]]
 
     s.accelerate("t", "q", v, "a1")
-    s.call("begin", ("a1", "t", "h"), {"a": s.nv, "left": 1, "t.mid": 1}, begin)
-    with s.repeat("left", MOST):
+    s.call("begin", ("a1", "t", "h"), {"a": s.nv, "unsettled": 1, "t.mid": 1}, begin)
+    with s.repeat("unsettled", MOST):
         s.call("middle", ("q", v, "a", "h"), {"q.mid": s.nq, "v.mid": s.nv}, middle)
         s.accelerate("t.mid", "q.mid", "v.mid", "a.new")
-        s.call("compare", ("a", "a.new", v, "left", "h"), {"a": s.nv, "left": 1}, compare)
+        s.call("compare", ("a", "a.new", v, "unsettled", "h"), {"a": s.nv, "unsettled": 1}, compare)
     s.advance("advance", (v, "a", "h"), change)

@@ -59,7 +59,7 @@ class StateLayout:
             sizes["g"] = len(events)
         if system.contacts:
             sizes |= contact_arrays.state_sizes(system.contacts, nv) | {contact_arrays.WHY: 2}
-        if system.switching:
+        if system.switching and system.locates:
             sizes |= state_sizes(system.switching, system.sizes)
         if dtype == "float32":
             sizes |= {"q.rest": nq, "v.rest": nv}
@@ -165,10 +165,10 @@ class ScheduleBuilder:
 
     @contextlib.contextmanager
     def repeat(self, left: str, most: int) -> Iterator[None]:
-        """Repeat the calls made inside while array `left` is positive."""
+        """Repeat the calls made inside while array `left` is positive: what they carry ends at a fixed point."""
         before, self._calls = self._calls, []
         yield
-        self._calls = [*before, Repeat(tuple(self._calls), left, most)]
+        self._calls = [*before, Repeat(tuple(self._calls), left, most, is_fixed_point=True)]
         self._waits.append(left)
 
     def _begin(self) -> None:
@@ -201,7 +201,7 @@ class ScheduleBuilder:
 
     def _close(self) -> None:
         """Project positions to the closed loops; skipped where all can be open and are (located_step.py: `held`)."""
-        skips = bool(self.system.switching) and self.system.all_switchable
+        skips = self.system.locates and self.system.all_switchable
 
         def loops(x, left):
             error, margin = x["loops"]
@@ -251,7 +251,7 @@ class ScheduleBuilder:
     @property
     def _whole_step(self) -> tuple[str, str, str, str]:
         """Arrays of time, length, q and v at the start of the whole step."""
-        if self.system.switching:
+        if self.system.locates:
             return "t.grid", "h.grid", "q.grid", "v.grid"
         return "t", "h", "q", self.velocity
 
@@ -283,8 +283,8 @@ class ScheduleBuilder:
             self._close()
         elif system.has_loops:
             self._measure()
-        halts = bool(len(self.events) or system.switching)
-        if system.switching:
+        halts = bool(len(self.events) or system.locates)
+        if system.switching and system.locates:
             body, self._calls = self._calls, []
             if system.sizes["z"]:
                 self._keep_start()

@@ -6,6 +6,7 @@ with several units has one panel for each: `ax` takes as many axes, and the func
 """
 
 from spanloop.view.plots.contact_figures import contact_states, contacts
+from spanloop.view.plots.linear_figures import bode, poles
 from spanloop.view.plots.operation_counts import counts, scaling
 from spanloop.view.plots.run_figures import (
     FIGURES,
@@ -26,6 +27,7 @@ from spanloop.view.plots.workspace_map import workspace
 __all__ = [
     "FIGURES",
     "accelerations",
+    "bode",
     "closure_residual",
     "contact_states",
     "contacts",
@@ -35,6 +37,7 @@ __all__ = [
     "operator_sparsity",
     "phase",
     "plot",
+    "poles",
     "reactions",
     "scaling",
     "sparsity",

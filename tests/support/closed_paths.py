@@ -17,6 +17,7 @@ class ClosedPaths:
     """States (q, v) with closed loops near a state, by changes of the independent positions and rates.
 
     The dependent positions follow from e(q) = 0, the dependent rates from J v = r, with r the rates of driven loops.
+    The position of a driven loop, which has no error, is held to first order: enough for a first derivative.
     """
 
     def __init__(self, robot: sl.Dynamics, q: np.ndarray, v: np.ndarray, chosen: IndependentCoordinates):
@@ -31,6 +32,8 @@ class ClosedPaths:
         """q (nq,), v (nv,) with the independent positions and rates changed by these (n,)."""
         delta = np.zeros(self.robot.model.nv, np.longdouble)
         delta[self.chosen] = positions
+        J = self._jacobian(self.q)
+        delta[self.rest] = -self._answer(J, J @ delta)
         q, v = self._closed(evaluate(self.plans["integrate"], self.q, delta)), self.v.copy()
         v[self.chosen] += rates
         J = self._jacobian(q)

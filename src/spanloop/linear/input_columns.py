@@ -1,0 +1,81 @@
+"""The inputs of linear models by name, and the accelerations that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spanloop.errors import InputError, nearest
+from spanloop.loops.arguments import actuators, dof_names, dofs_called
+from spanloop.model import Model
+
+_LOADS = {"torque": 0, "force": 3}  # "frame.force.x": place in [torque; force]
+_TORQUES = {"rad": "N m", "m": "N"}
+
+
+@dataclass(frozen=True)
+class Input:
+    """An input: a torque at the DoF at a place in v, or a load along a world axis at a frame."""
+
+    name: str
+    unit: str
+    dof: int | None = None
+    frame: str = ""
+    row: int = 0  # of [torque; force]
+
+
+def named_inputs(model: Model, names: str | Sequence[str] | None) -> list[Input]:
+    """Inputs by name: of joints, DoF, "frame.force.x", "frame.torque" (all three); by default the actuated DoF."""
+    if names is None:
+        return [_torque(model, k) for k in actuators(model, None, None).dofs]
+    found = [x for name in ([names] if isinstance(names, str) else names) for x in _called(model, name)]
+    twice = [x.name for k, x in enumerate(found) if x.name in [y.name for y in found[:k]]]
+    if twice:
+        raise InputError(f"linearize: inputs name {twice[0]!r} twice")
+    return found
+
+
+def _called(model: Model, name: str) -> list[Input]:
+    if not isinstance(name, str):
+        raise InputError(f"linearize: an input is {name!r}; expected a name of a joint, a DoF or 'frame.force.x'")
+    if name in dof_names(model) or name in [j.name for j in model.joints]:
+        return [_torque(model, k) for k in dofs_called(model, name)]
+    rest, _, last = name.rpartition(".")
+    frame, kind, axes = (rest, last, "xyz") if last in _LOADS else (*_cut(rest), last)
+    if kind in _LOADS and axes and axes in "xyz" and frame in _frames(model):
+        unit = "N m" if kind == "torque" else "N"
+        return [Input(f"{frame}.{kind}.{x}", unit, None, frame, _LOADS[kind] + "xyz".index(x)) for x in axes]
+    known = [*dof_names(model), *(f"{x}.{kind}.{axis}" for x in _frames(model) for kind in _LOADS for axis in "xyz")]
+    raise InputError(f"linearize: there is no input {name!r}; {nearest(name, known)}")
+
+
+def _cut(name: str) -> tuple[str, str]:
+    frame, _, kind = name.rpartition(".")
+    return frame, kind
+
+
+def _frames(model: Model) -> list[str]:
+    return [*(b.name for b in model.bodies), *(f.name for f in model.frames)]
+
+
+def _torque(model: Model, place: int) -> Input:
+    units = [(u, j.driven) for j in model.joints for u in j.kind.units]
+    unit, driven = units[place]
+    return Input(dof_names(model)[place], f"{unit}/s²" if driven else _TORQUES.get(unit, ""), place)
+
+
+def input_columns(robot: Any, q: np.ndarray, inputs: Sequence[Input], da_dtau: np.ndarray) -> np.ndarray:
+    """∂a/∂u (..., nv, m): the accelerations of all DoF by each input."""
+    driven = [j.driven for j in robot.model.joints for _ in range(j.kind.nv)]
+    by_force = np.where(driven, 0.0, da_dtau)  # the motor of a driven joint takes every load along it
+    frames = {x.frame: np.asarray(robot.jacobian(q, x.frame), dtype=float) for x in inputs if x.dof is None}
+    columns = [
+        da_dtau[..., x.dof]
+        if x.dof is not None
+        else np.einsum("...ij,...j->...i", by_force, frames[x.frame][..., x.row, :])
+        for x in inputs
+    ]
+    return np.stack(columns, axis=-1) if columns else np.zeros((*da_dtau.shape[:-1], 0))

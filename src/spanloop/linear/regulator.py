@@ -1,0 +1,291 @@
+"""Linear quadratic regulators: gains with names, and the controller that applies them in a simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from spanloop.errors import InputError, UnsupportedError, nearest
+from spanloop.linear.optional_packages import optional
+from spanloop.linear.responses import edge, margin, poles
+
+if TYPE_CHECKING:
+    from spanloop.linear.linear_model import LinearModel
+
+Weights = float | ArrayLike | Mapping[str, float] | None
+_HIDDEN = 1e-6  # relative size of a singular value below which a mode is out of reach; double poles err by 1e-8
+_TIME = 0.5  # [s]
+
+
+@dataclass(frozen=True, eq=False)
+class Regulator:
+    """State feedback u = −K x that minimises ∫ xᵀ Q x + uᵀ R u dt; `controller` is the law for sl.simulate.
+
+    K (m, k): gains, one row an input, one column a state; gain("input", "state") is one of them. P (k, k): xᵀ P x is
+    the cost from x on. poles (k,): of the closed loop [1/s].
+    """
+
+    model: LinearModel
+    K: np.ndarray
+    P: np.ndarray
+    Q: np.ndarray
+    R: np.ndarray
+
+    @property
+    def poles(self) -> np.ndarray:
+        """The poles of ẋ = (A − B K) x."""
+        return poles(self.closed_loop)
+
+    @property
+    def closed_loop(self) -> LinearModel:
+        """The linear model with the feedback: its inputs add to −K x."""
+        from dataclasses import replace
+
+        model = self.model
+        return replace(
+            model, A=model.A - model.B @ self.K, C=model.C - model.D @ self.K, name=f"{model.name}, regulated"
+        )
+
+    def gain(self, input: str, state: str) -> float:
+        """The gain from a state to an input, by their names."""
+        row = _place(input, self.model.inputs, "gain: input")
+        return float(self.K[row, _place(state, self.model.states, "gain: state")])
+
+    @property
+    def controller(self) -> StateFeedback:
+        """tau = tau₀ − K x about the operating point, for sl.simulate(model, controller=...).
+
+        UnsupportedError: the operating point is no equilibrium, or an input is no torque of a joint.
+        """
+        point = self.model.point
+        if point is None:
+            raise UnsupportedError(
+                "controller: the model has no operating point (it is reduced or made by hand), so its states are not "
+                "known from q and v; design the gains with the model of robot.linearize"
+            )
+        if not bool(point.is_equilibrium):
+            raise UnsupportedError(
+                "controller: the operating point is no equilibrium (print(linear) shows its acceleration), so constant "
+                "torques and gains do not hold it. Linearise about rest with torques that hold it"
+            )
+        others = [name for name, k in zip(self.model.inputs, point.torque_dofs, strict=True) if k < 0]
+        if others:
+            raise UnsupportedError(
+                f"controller: input {others[0]!r} is no torque of a joint; a controller gives torques alone"
+            )
+        return StateFeedback(self)
+
+    def __str__(self) -> str:
+        width = max((len(x) for x in self.model.states), default=0)
+        rows = [f"regulator of {self.model.name}: u = −K x"]
+        for name, gains, unit in zip(self.model.inputs, self.K, self.model.input_units, strict=True):
+            rows.append(f"  {name} [{unit}]")
+            states = zip(self.model.states, gains, self.model.state_units, strict=True)
+            rows += [f"    {state:<{width}}  {gain:12.5g} per {u}" for state, gain, u in states]
+        rows.append(f"  poles: {_listed(self.poles)}")
+        return "\n".join(rows)
+
+
+class StateFeedback:
+    """tau = tau₀ − K x, x = (displacement from q₀, v) of the independent DoF: a controller for sl.simulate."""
+
+    def __init__(self, regulator: Regulator):
+        point = regulator.model.point
+        assert point is not None
+        self.model, self.q, self.tau = point.model, point.q, point.tau
+        self.K, self.dofs, self.torque_dofs = regulator.K, point.dofs, point.torque_dofs
+
+    def __call__(self, t: Any, q: Any, v: Any) -> Any:
+        """The torques (nv) at time t in q (nq), v (nv)."""
+        moved: list[Any] = []
+        for joint in self.model.joints:
+            s = self.model.q_slice(joint.name)
+            if joint.kind.nv:
+                moved += joint.kind.minus([q[k] for k in range(s.start, s.stop)], [float(x) for x in self.q[s]])
+        x = [moved[k] for k in self.dofs] + [v[k] for k in self.dofs]
+        out: list[Any] = [float(f) for f in self.tau]
+        for row, place in zip(self.K, self.torque_dofs, strict=True):
+            out[place] = out[place] - sum(float(k) * part for k, part in zip(row, x, strict=True) if k)
+        return out
+
+
+def lqr(model: LinearModel, Q: Weights, R: Weights, time: float | None) -> Regulator:
+    """The gains of a model of one operating point."""
+    linalg = optional("scipy.linalg", "lqr", "scipy")
+    if not model.inputs:
+        raise InputError("lqr: the model has no inputs; name joints in inputs=[...] of robot.linearize")
+    own_Q, own_R = _energies(model, time) if Q is None or R is None else (None, None)
+    weights_Q = own_Q if Q is None else _state_weights(model, Q)
+    weights_R = own_R if R is None else _input_weights(model, R)
+    assert weights_Q is not None
+    assert weights_R is not None
+    _refuse_hidden(model, "inputs", model.B)
+    _refuse_hidden(model, "Q", weights_Q)
+    solve = linalg.solve_continuous_are if model.step is None else linalg.solve_discrete_are
+    try:
+        P = solve(model.A, model.B, weights_Q, weights_R)
+    except (np.linalg.LinAlgError, ValueError) as error:
+        raise InputError(
+            f"lqr: the Riccati equation has no solution to working precision ({error}); scale Q and R"
+        ) from None
+    if model.step is None:
+        K = np.linalg.solve(weights_R, model.B.T @ P)
+    else:
+        K = np.linalg.solve(weights_R + model.B.T @ P @ model.B, model.B.T @ P @ model.A)
+    return Regulator(model, K, P, weights_Q, weights_R)
+
+
+# ---- modes out of reach
+
+
+def hidden_modes(model: LinearModel, side: str) -> tuple[complex, ...]:
+    """Poles whose modes inputs do not change ("inputs") or outputs do not show ("outputs")."""
+    A, B = (model.A, model.B) if side == "inputs" else (model.A.T, model.C.T)
+    return tuple(complex(x) for x in _hidden(A, B))
+
+
+def _hidden(A: np.ndarray, B: np.ndarray) -> list[complex]:
+    """Eigenvalues λ of A at which [A − λ, B] loses rank (Popov, Belevitch, Hautus), in balanced units."""
+    linalg = optional("scipy.linalg", "lqr", "scipy")
+    if not len(A):
+        return []
+    balanced, (scale, _) = linalg.matrix_balance(A, permute=False, separate=True)
+    pushed = B / scale[:, None]
+    lengths = np.linalg.norm(pushed, axis=0)
+    size = max(float(np.linalg.norm(balanced, 2)), 1e-300)
+    pushed = pushed[:, lengths > 0.0] / lengths[lengths > 0.0] * size
+    out = []
+    for value in np.linalg.eigvals(A):
+        whole = np.concatenate([balanced - value * np.eye(len(A)), pushed], axis=1)
+        if np.linalg.svd(whole, compute_uv=False)[len(A) - 1] <= _HIDDEN * size:
+            out.append(complex(value))
+    return out
+
+
+def _refuse_hidden(model: LinearModel, side: str, pushed: np.ndarray) -> None:
+    """Refuse a design where a mode that does not decay by itself is out of reach of inputs, or has no weight in Q."""
+    by_inputs = side == "inputs"
+    values = _hidden(model.A, pushed) if by_inputs else _hidden(model.A.T, pushed)
+    found = [x for x in values if margin(model, np.array([x]))[0] >= -edge(model)]
+    if not found:
+        return
+    where = f"the mode with the pole {_listed(found[:1])} 1/s, which moves {_moving(model, found[0])}"
+    if by_inputs:
+        raise InputError(
+            f"lqr: the inputs {', '.join(model.inputs)} do not act on {where}, and it does not decay by itself. Add an "
+            "input that acts on it, or damping; linear.uncontrollable_modes lists such modes"
+        )
+    raise InputError(f"lqr: Q does not weight {where}, and it does not decay by itself. Give these states a weight")
+
+
+def _moving(model: LinearModel, value: complex) -> str:
+    """The states with the largest part in the mode of a pole."""
+    n = len(model.A)
+    shape = np.abs(np.linalg.svd(model.A - value * np.eye(n))[2][-1])
+    names = [model.states[k] for k in np.argsort(-shape)[:3] if shape[k] > 0.1 * shape.max()]
+    return " and ".join(names)
+
+
+# ---- weights
+
+
+def _energies(model: LinearModel, time: float | None) -> tuple[np.ndarray, np.ndarray]:
+    """Q and R as kinetic energies: of rates, of displacements in one time, and of the rates by inputs in one time."""
+    if model.mass is None:
+        raise InputError(
+            "lqr: Q and R have defaults only for models of robot.linearize; give both, for example Q=1, R=1"
+        )
+    T = _usual_time(model) if time is None else float(time)
+    if not (np.isfinite(T) and T > 0.0):
+        raise InputError(f"lqr: time is {time!r}; expected a time > 0 [s]")
+    n = len(model.mass)
+    Q = np.zeros((2 * n, 2 * n))
+    Q[:n, :n], Q[n:, n:] = model.mass / T**2, model.mass
+    gained = model.B[n:] * (T if model.step is None else T / model.step)
+    R = gained.T @ model.mass @ gained
+    diagonal = np.diag(R).copy()
+    scaled = R / np.sqrt(np.outer(diagonal, diagonal)) if (diagonal > 0.0).all() else np.zeros_like(R)
+    if len(R) and np.linalg.eigvalsh(scaled)[0] < 1e-6:  # inputs that do the same, or nothing
+        diagonal[diagonal <= 0.0] = diagonal.max() if diagonal.max() > 0.0 else 1.0
+        R = np.diag(diagonal)
+    return Q, R
+
+
+def _usual_time(model: LinearModel) -> float:
+    fastest = margin(model, poles(model)).max(initial=0.0)
+    return 1.0 / float(fastest) if fastest > edge(model) else _TIME
+
+
+def _state_weights(model: LinearModel, given: Any) -> np.ndarray:
+    if not isinstance(given, Mapping):
+        return _matrix(given, model.states, "Q", definite=False)
+    Q = np.zeros((len(model.states),) * 2)
+    for name, weight in given.items():
+        if name in model.states:
+            row = np.eye(len(model.states))[model.states.index(name)]
+        else:
+            row = model.C[_place(name, model.outputs, "lqr: Q", model.states)]
+        Q += _weight(weight, f"Q[{name!r}]") * np.outer(row, row)
+    return Q
+
+
+def _input_weights(model: LinearModel, given: Any) -> np.ndarray:
+    if not isinstance(given, Mapping):
+        return _matrix(given, model.inputs, "R", definite=True)
+    diagonal = np.ones(len(model.inputs))
+    for name, weight in given.items():
+        diagonal[_place(name, model.inputs, "lqr: R")] = _weight(weight, f"R[{name!r}]")
+    return _matrix(diagonal, model.inputs, "R", definite=True)
+
+
+def _matrix(given: Any, names: Sequence[str], what: str, definite: bool) -> np.ndarray:
+    """A symmetric matrix from a number, a diagonal or a matrix."""
+    try:
+        x = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        x = np.full((), np.nan)
+    n = len(names)
+    full = x * np.eye(n) if x.shape in ((), (n,)) else x
+    wrong = ""
+    if not np.isfinite(full).all():
+        wrong = "not finite"
+    elif full.shape != (n, n):
+        wrong = f"of shape {x.shape}"
+    elif np.abs(full - full.T).max(initial=0.0) > 1e-9 * np.abs(full).max(initial=0.0):
+        wrong = "not symmetric"
+    if wrong:
+        raise InputError(
+            f"lqr: {what} is {wrong}; expected a number, {n} numbers or a symmetric matrix ({n}, {n}) for "
+            f"{', '.join(names[:6])}"
+        )
+    least = np.linalg.eigvalsh(full)[0] if n else 1.0
+    size = np.abs(full).max(initial=0.0)
+    if least <= 0.0 if definite else least < -1e-10 * size:
+        raise InputError(f"lqr: {what} has the eigenvalue {least:.3g}; must be {'> 0' if definite else '>= 0'}")
+    return 0.5 * (full + full.T)
+
+
+def _weight(given: Any, what: str) -> float:
+    try:
+        found = float(given)
+    except (TypeError, ValueError):
+        found = np.nan
+    if not (np.isfinite(found) and found >= 0.0):
+        raise InputError(f"lqr: {what} is {given!r}; expected a number >= 0")
+    return found
+
+
+def _place(name: str, names: Sequence[str], what: str, others: Sequence[str] = ()) -> int:
+    if name not in names:
+        raise InputError(f"{what}: there is no {name!r}; {nearest(str(name), [*others, *names])}")
+    return list(names).index(name)
+
+
+def _listed(values: Sequence[complex] | np.ndarray) -> str:
+    return ", ".join(
+        f"{x.real:.4g}" if abs(x.imag) < 1e-9 * abs(x) + 1e-12 else f"{x.real:.4g}{x.imag:+.4g}j" for x in values
+    )

@@ -1,0 +1,215 @@
+"""Where a run with events has a derivative: each event is one crossing of zero, with a speed, and happens alone.
+
+A run changes smoothly with what it starts from as long as the same events happen in the same order. It does not where a
+watched value only grazes zero, where two events coincide, or where a constraint bounces until it rests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from spanloop.errors import Reason, Refusal, StateError, UnsupportedError
+from spanloop.simulation.events.location import RESOLVED
+from spanloop.simulation.events.switches import Watcher
+from spanloop.simulation.gradients.event_maps import EventMaps
+from spanloop.simulation.gradients.event_parts import REPEATED, Moment, Parts
+from spanloop.simulation.problem import Problem
+from spanloop.trajectory import EndReason
+
+GRAZING = 1e-3  # of the change of its rate in a step: a value that falls more slowly grazes zero
+AT_ONCE = 1e-7  # rad, m, N or what a value is: below −this it fires however the state changes a little
+NEAR = 10.0 * RESOLVED["float64"]  # of a step: how far from its crossing an event may be found
+ENDS = (EndReason.FINISHED, EndReason.EVENT, EndReason.LIMIT, EndReason.GRASP)
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """The watched value that falls to 0 where an event happens.
+
+    name: what happens, for sentences; rate: its derivative by time alone; slope: {array: (size,)} its derivatives by
+    the state and by what else moves.
+    """
+
+    watcher: int
+    name: str
+    value: float
+    rate: float
+    slope: Mapping[str, np.ndarray]
+
+
+def must_be_supported(function: str, problem: Problem) -> None:
+    """Refuse problems whose events have no derivative here."""
+    if problem.system.contacts:
+        raise UnsupportedError(
+            "gradient: runs with contacts have no derivative here. contacts='ignore' leaves them out"
+        )
+    if problem.applied.memory:
+        raise UnsupportedError(
+            f"{function}: a run with events whose controller or actuators keep a memory has no derivative here. Give a "
+            "controller without memory, or leave out the events"
+        )
+
+
+def must_have_gone_well(parts: Parts) -> None:
+    """Refuse a run that ended in another way than by its duration, a condition, a limit or a grasp."""
+    if parts.end.outcome.reason not in ENDS:
+        words = f"the run that is differentiated ended early: {parts.end.outcome.sentence}"
+        raise StateError.of("gradient", Refusal(Reason.NOT_SMOOTH, words))
+
+
+def crossing_of(parts: Parts, maps: EventMaps, moment: Moment) -> Crossing | None:
+    """The crossing at which an event happens; None where its time does not change: at the start of the run.
+
+    Raises:
+        StateError: several events happen at this moment, or the run bounces without end.
+    """
+    _must_follow(parts, maps, moment)
+    given = parts.watched(moment)
+    g = maps.watched(given)["g"]
+    fired = np.flatnonzero(moment.rows[0]["fired"] > 0.5 if moment.rows else ~(g > 0.0))
+    if moment.part == 0 and parts.length[0] <= NEAR * parts.h:
+        _must_fire_at_once(parts, maps, moment, fired, g)
+        return None
+    j = _alone(parts, maps, moment, fired, g)
+    slopes = maps.watched.pull(given, {"g": np.eye(len(g))[fired]})
+    at = fired.tolist().index(j)
+    slope = {n: x[at] for n, x in slopes.items() if n != "t"}
+    return Crossing(j, _name(maps, j), float(g[j]), float(slopes["t"][at, 0]), slope)
+
+
+def must_be_transversal(parts: Parts, maps: EventMaps, moment: Moment, crossing: Crossing, rate: float) -> None:
+    """Refuse a value that grazes zero, and an event that is not where its value crosses zero.
+
+    rate: of the value along the motion, at the event.
+    """
+    length = float(parts.length[moment.part])
+    first = float(maps.watched(_at_start(parts, moment))["g"][crossing.watcher])
+    mean = (crossing.value - first) / length if length > 0.0 else rate
+    bend = 2.0 * abs(rate - mean) / length * parts.h if length > NEAR * parts.h else 0.0  # change of rate in a step
+    if not rate < 0.0 or abs(rate) < GRAZING * bend:
+        raise _not_smooth(
+            f"{crossing.name} grazes zero at t = {moment.time:.9g} s: its value falls at {-rate:.3g} a second there, "
+            "and a small change of the start decides whether it happens at all"
+        )
+    if abs(crossing.value) > abs(rate) * NEAR * parts.h + 1e-9 * max(1.0, abs(first)) * 1e-3:
+        raise _not_smooth(
+            f"{crossing.name} happens at t = {moment.time:.9g} s, where its value is {crossing.value:.3g} and does not "
+            "cross zero: it was negative before, and not watched"
+        )
+
+
+def _at_start(parts: Parts, moment: Moment) -> dict[str, np.ndarray]:
+    """The arrays of EventMaps.watched at the start of the part that an event ends."""
+    return {**parts.watched(moment), **parts.state(moment.part), "t": parts.time[moment.part : moment.part + 1]}
+
+
+def _must_follow(parts: Parts, maps: EventMaps, moment: Moment) -> None:
+    """Refuse rows of the log that do not follow from the first: others that happen at the same moment, and bounces."""
+    switching = maps.problem.system.switching
+    jumps = parts.jumps(moment)
+    for k, (row, given) in enumerate(zip(moment.rows, jumps, strict=True)):
+        assert switching is not None
+        found = maps.jump(given)
+        speed = 1.0 + np.abs(row["v"]).max(initial=0.0)
+        slow = [switching.watchers[j] for j in np.flatnonzero(row["fired"] > 0.5)]
+        slow = [w for w in slow if w.kind == "gap" and switching.switches[w.switch].restitution > 0.0]
+        rests = [w.name for w in slow if row["on"][w.switch] > 0.5]
+        if rests or np.abs(found["v"] - row["v"]).max(initial=0.0) > REPEATED * speed:
+            name = repr(rests[0]) if rests else "a one-sided constraint"
+            raise _not_smooth(
+                f"{name} bounces until it rests, at t = {moment.time:.9g} s: the number of its bounces changes with "
+                "the start. Give restitution=0, or end the run before"
+            )
+        if k and not moment.ends:
+            g = maps.watched({**parts.watched(moment), **given})["g"]
+            for j in np.flatnonzero(row["fired"] > 0.5):
+                if not (g[j] < -AT_ONCE or switching.watchers[j].moment >= 0):
+                    raise _coincide(moment, [_name(maps, int(j)), "the event before it"])
+
+
+def _must_fire_at_once(parts: Parts, maps: EventMaps, moment: Moment, fired: np.ndarray, g: np.ndarray) -> None:
+    """Refuse an event at the start whose value is 0 there: it is at the edge of happening."""
+    for j in fired:
+        timed = maps.problem.system.switching is not None and _watcher(maps, int(j)).moment >= 0
+        if not (timed or g[j] < -AT_ONCE):
+            raise _not_smooth(
+                f"{_name(maps, int(j))} happens at the start, t = {moment.time:.9g} s, where its value is {g[j]:.3g}: "
+                "a small change of the start decides when it happens. Start away from it, or with it closed"
+            )
+
+
+def _alone(parts: Parts, maps: EventMaps, moment: Moment, fired: np.ndarray, g: np.ndarray) -> int:
+    """The one watcher whose crossing is the event."""
+    if maps.problem.system.switching is not None:
+        watchers = [_watcher(maps, int(j)) for j in fired]
+        if all(w.moment >= 0 for w in watchers):
+            return int(fired[0])
+        fired = np.array([j for j, w in zip(fired, watchers, strict=True) if w.kind != "pull" or abs(g[j]) <= AT_ONCE
+                          or len(fired) == 1], int)  # fmt: skip
+    together = sorted({*fired.tolist(), *_crossing(parts, maps, moment, g)})
+    if len(together) != 1:
+        raise _coincide(moment, [_name(maps, j) for j in together])
+    return int(fired[0])
+
+
+def _crossing(parts: Parts, maps: EventMaps, moment: Moment, g: np.ndarray) -> list[int]:
+    """The watchers that cross zero at this moment, whether they fire or not; g: their values there.
+
+    Where a run ends, nothing else fires.
+    """
+    length, switching = float(parts.length[moment.part]), maps.problem.system.switching
+    if length <= NEAR * parts.h:
+        return []
+    first = maps.watched(_at_start(parts, moment))["g"]
+    near = NEAR * parts.h * np.abs(g - first) / length
+    found = np.flatnonzero((first > near) & (g <= near)).tolist()
+    if switching is None:
+        return found
+    needed = [(j, switching.rules.enabled[j]) for j in found]  # (switch, 1 or 0)
+    return [j for j, x in needed if x is None or moment.on[x[0]] == x[1]]
+
+
+def _watcher(maps: EventMaps, j: int) -> Watcher:
+    switching = maps.problem.system.switching
+    assert switching is not None
+    return switching.watchers[j]
+
+
+_WORDS = {
+    "gap": "the gap of",
+    "pull": "the force of",
+    "attach": "the condition to attach",
+    "release": "the condition to release",
+    "grasp": "the margin of grasp",
+    "limit": "the limit of joint",
+    "appear": "the condition to appear of",
+    "vanish": "the condition to vanish of",
+    "end": "the condition",
+}
+
+
+def _name(maps: EventMaps, j: int) -> str:
+    """What a watcher is, in words."""
+    if maps.problem.system.switching is None:
+        limits = maps.problem.events.limits
+        return (
+            f"the limit of joint {limits[j].joint!r}"
+            if j < len(limits)
+            else f"the condition {maps.problem.events.name(j)!r}"
+        )
+    w = _watcher(maps, j)
+    return f"{_WORDS.get(w.kind, w.kind)} {w.name!r}"
+
+
+def _coincide(moment: Moment, names: list[str]) -> StateError:
+    return _not_smooth(
+        f"{' and '.join(names)} happen at the same moment, t = {moment.time:.9g} s: a small change of the start "
+        "decides which is first, and the run has no derivative there"
+    )
+
+
+def _not_smooth(words: str) -> StateError:
+    return StateError.of("gradient", Refusal(Reason.NOT_SMOOTH, words))

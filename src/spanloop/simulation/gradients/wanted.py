@@ -1,0 +1,67 @@
+"""What a run is differentiated by: the argument `wrt`, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from spanloop.errors import InputError, nearest
+from spanloop.model import Model
+
+STATE, INPUTS, PARAMETERS = ("q", "v"), ("tau", "inputs"), "parameters"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Arguments of sl.simulate, and places of parameters.
+
+    names: of q, v, tau or inputs, parameters, in the order that was asked for; places: of the wanted parameters.
+    """
+
+    names: tuple[str, ...]
+    places: tuple[int, ...] = ()
+
+    @staticmethod
+    def of(function: str, model: Model, wrt: Any, controller: Any, inputs: Any) -> Wanted:
+        """The checked argument; controller, inputs: those of the run."""
+        asked = [wrt] if isinstance(wrt, str) else list(wrt) if isinstance(wrt, Iterable) else [wrt]
+        if not asked:
+            raise InputError(f"{function}: wrt is empty; expected some of {_known(controller)}")
+        parameters = model.parameters().names
+        names, places = list[str](), list[int]()
+        for name in asked:
+            if name in parameters:
+                places.append(parameters.index(name))
+                name = PARAMETERS
+            elif name == PARAMETERS:
+                places += range(len(parameters))
+            elif name not in (*STATE, *INPUTS):
+                known = (*STATE, *INPUTS, PARAMETERS, *parameters)
+                raise InputError(f"{function}: wrt holds {name!r}; {nearest(str(name), known)}")
+            if name not in names:
+                names.append(name)
+        if len(names) + len(places) < len(set(places)) + len(set(names)) or len(set(places)) < len(places):
+            raise InputError(f"{function}: wrt names a parameter twice")
+        _refuse_inputs_that_are_none(function, names, controller, inputs)
+        return Wanted(tuple(names), tuple(places))
+
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        """Names of the arrays of a step: q, v, u, p."""
+        return tuple({"tau": "u", "inputs": "u", PARAMETERS: "p"}.get(n, n) for n in self.names)
+
+
+def _known(controller: Any) -> str:
+    return ", ".join(map(repr, (*STATE, INPUTS[controller is not None], PARAMETERS)))
+
+
+def _refuse_inputs_that_are_none(function: str, names: list[str], controller: Any, inputs: Any) -> None:
+    if "tau" in names and controller is not None:
+        raise InputError(f"{function}: wrt holds 'tau', but a controller acts; its inputs are 'inputs'")
+    if "inputs" in names and controller is None:
+        raise InputError(f"{function}: wrt holds 'inputs', but there is no controller; torques are 'tau'")
+    if "inputs" in names and inputs is None:
+        raise InputError(
+            f"{function}: wrt holds 'inputs', but none are given; pass inputs=array for a controller (t, q, v, u)"
+        )
