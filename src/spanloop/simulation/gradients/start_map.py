@@ -37,14 +37,15 @@ class StartMap:
         of_q (n, nq), of_v (n, nv): derivatives by the state at the start.
         """
         nv = self.problem.model.nv
-        rows = {name: x for name, x in self.problem.constant_rows().items() if name in self._sizes}
+        given = self.problem.constant_rows() | (self.problem.switched_start if self._system.frozen else {})
+        rows = {name: x for name, x in given.items() if name in self._sizes}
         rows |= {"q": self.problem.q, "v": self.problem.v, "w.q": of_q, "w.v": of_v}
         found = self._kernel().evaluate(*(np.ascontiguousarray(rows[n], float) for n in self._sizes))
         return {"q": found[:, :nv], "v": found[:, nv : 2 * nv]} | ({"p": found[:, 2 * nv :]} if self._live else {})
 
     @property
     def _system(self) -> System:
-        return replace(self.problem.system, implicit=False)
+        return replace(self.problem.system, implicit=False, frozen=self.problem.system.switching is not None)
 
     @property
     def _live(self) -> bool:
