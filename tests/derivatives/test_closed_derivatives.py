@@ -291,6 +291,21 @@ def test_singular_positions_are_refused_with_a_sentence():
         )
 
 
+def test_one_singular_state_has_no_derivative_of_any_kind_and_counts_as_one():
+    """robot.derivative of a closed mechanism is a batch of directions, of which the caller knows nothing."""
+    good, flat = folded_four_bar(0.5), folded_four_bar(0.0)
+    robot = sl.Dynamics(good.model)
+    with pytest.raises(StateError) as caught:
+        robot.derivative("forward_dynamics", {"q": flat.q, "v": flat.v, "tau": flat.tau})
+    assert caught.value.reason is Reason.SINGULAR_CLOSURE
+    inputs = {"q": np.stack([good.q, flat.q]), "v": good.v, "tau": good.tau}
+    with pytest.warns(sl.SpanloopWarning, match="1 of 2 states has no answer"):
+        found = robot.derivative("forward_dynamics", inputs)
+    raw = robot.derivatives(good.q, good.v, good.tau, coordinates="tree")
+    np.testing.assert_allclose(found["q"][0], raw.da_dq, rtol=1e-12, atol=1e-12)
+    assert np.isnan(found["tau"][1]).all()
+
+
 def test_batches_have_axes_of_their_own_and_out_is_written():
     robot, q, v, tau = moving(zoo.five_bar(), zoo.five_bar_start())
     one = robot.derivatives(q, v, tau)

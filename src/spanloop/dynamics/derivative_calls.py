@@ -12,9 +12,11 @@ from numpy.typing import ArrayLike
 
 from spanloop.compiler.runtime.arrays import written
 from spanloop.compiler.runtime.nan_rows import OneWarning
+from spanloop.derivatives.batched_directions import in_every_direction
 from spanloop.derivatives.closed_dynamics import ClosedDerivatives, along_closed_motions, as_computed
 from spanloop.derivatives.closed_torques import ClosedTorqueDerivatives, torques_along_closed_motions
 from spanloop.derivatives.matrices import Derivatives, TorqueDerivatives
+from spanloop.derivatives.tree_dynamics import FORWARD, INVERSE, tree_kernel
 from spanloop.dynamics.kernel_calls import ByName, KernelCalls
 from spanloop.errors import InputError, nearest
 from spanloop.kernels.derivative_spec import SWITCHES, WEIGHTS
@@ -120,11 +122,7 @@ class DerivativeCalls(KernelCalls):
             found, places = self._call(kernel, given.ordered, None), kernel.definition.places
         else:
             kernel = self._kernel(function, derivative="jvp", wrt=given.wrt, **given.options)
-            places = kernel.definition.places
-            rows = np.eye(sum(kernel.definition.widths.values()))
-            above = [np.asarray(x)[..., None, :] for x in given.ordered]
-            columns = self._call(kernel, (*above, *(rows[:, p] for p in places.values())), None)
-            found = np.moveaxis(columns, -1 - len(kernel.shape), -1)
+            found, places = in_every_direction(function, kernel, given.ordered), kernel.definition.places
         return {name: found[..., place] for name, place in places.items()}
 
     # ---- accelerations
@@ -157,6 +155,10 @@ class DerivativeCalls(KernelCalls):
         >>> found.dofs.names, found.da_dq.shape, found.independent.da_dq.shape
         (('crank_hinge',), (3, 1), (1, 1))
         """
+        if forces is None and active_loops is None and loop_accelerations is None and dofs is None:
+            known = self._tree_calls.get(FORWARD)
+            if known is not None and (coordinates is None or coordinates == "tree"):
+                return Derivatives(known(q, v, tau) if out is None else known(q, v, tau, out=out))
         whole = cast(Any, self)  # a Dynamics
         robot, accelerations = whole._with_checked_loops("derivatives", active_loops, loop_accelerations, None)
         closed = bool(robot.model.loops or robot.model.couplings)
@@ -168,6 +170,8 @@ class DerivativeCalls(KernelCalls):
             raise InputError("derivatives: dofs are for coordinates='independent'; leave out coordinates='tree'")
         extra = robot._loop_inputs(None, accelerations)
         with OneWarning("derivatives"):
+            if not closed and coordinates != "independent" and dofs is None:
+                return Derivatives(robot._of_tree(FORWARD, (q, v, tau), forces, out))
             if coordinates == "independent" or dofs is not None or (coordinates is None and closed):
                 found = along_closed_motions(robot, q, v, tau, forces, extra, dofs)
                 return found if out is None else replace(found, da=written("derivatives", out, found.da))
@@ -203,13 +207,10 @@ class DerivativeCalls(KernelCalls):
         >>> found.dtau_dq.shape, bool(np.allclose(found.dtau_da[0], robot.mass_matrix(q, coordinates="independent")))
         ((3, 1), True)
         """
-        name, whole = "inverse_dynamics_derivatives", cast(Any, self)  # a Dynamics
+        name, whole = INVERSE, cast(Any, self)  # a Dynamics
         robot, accelerations = whole._with_checked_loops(name, active_loops, loop_accelerations, None)
         if not (robot.model.loops or robot.model.couplings or actuated is not None or dofs is not None):
-            inputs = {"q": q, "v": v, "a": a} | ({} if forces is None else {"forces": forces})
-            by = robot.derivative("inverse_dynamics", inputs)
-            dtau = np.concatenate([by[x] for x in ("q", "v", "a")], axis=-1)
-            return TorqueDerivatives(dtau if out is None else written(name, out, dtau))
+            return TorqueDerivatives(robot._of_tree(INVERSE, (q, v, a), forces, out))
         with OneWarning(name):
             found = torques_along_closed_motions(
                 robot,
@@ -223,6 +224,50 @@ class DerivativeCalls(KernelCalls):
                 dofs=dofs,
             )
         return found if out is None else replace(found, dtau=written(name, out, found.dtau))
+
+    # ---- frames
+
+    def kinematic_hessian(
+        self, q: ArrayLike, frame: str, *, expressed_in: str = "world", out: Array | None = None
+    ) -> Array:
+        """Return H (..., 6, nv, nv), H[..., i, j] = ∂J[..., i]/∂q_j of the frame's Jacobian J (6, nv).
+
+        The derivative by q_j is that at a unit rate of DoF j alone: while joints move at rates v, J changes at H @ v.
+        In world axes J a + H @ v @ v is the frame's acceleration; axes of expressed_in that turn have their share in H.
+        Loops are ignored, as by jacobian.
+
+        >>> robot = sl.Dynamics(sl.zoo.puma())
+        >>> q, v = robot.model.random_state(seed=1)
+        >>> H = robot.kinematic_hessian(q, "link6")
+        >>> bool(np.allclose(H @ v @ v, robot.jacobian_bias(q, v, "link6")))
+        True
+        """
+        options: dict[str, Any] = {"frame": frame, "expressed_in": expressed_in}
+        if self._dofs_below(frame, expressed_in) <= WRITTEN_OUT:
+            return self._call(self._kernel("jacobian", derivative="jacobian", wrt=("q",), **options), (q,), out)
+        found = self.derivative("jacobian", {"q": q}, wrt="q", **options)["q"]
+        return found if out is None else written("kinematic_hessian", out, found)
+
+    def _dofs_below(self, *frames: str) -> int:
+        """How many DoF move one of these frames."""
+        below, carrier = {}, {j.child: j for j in self.model.joints}
+        for name in frames:
+            joint = carrier.get(self.model.frame(name).body)
+            while joint is not None:
+                below[joint.name] = joint.kind.nv
+                joint = carrier.get(joint.parent)
+        return sum(below.values())
+
+    def _of_tree(self, name: str, inputs: tuple[Any, ...], forces: ByName | None, out: Array | None) -> Array:
+        """The derivatives of a tree by its own kernel (derivatives/tree_dynamics.py)."""
+        bodies, rows = ((), None) if forces is None else arguments.external_forces(self.model, name, forces)
+        kernel = self._kernels.get((name, bodies))
+        if kernel is None:
+            kernel = tree_kernel(self.model, name, bodies, **self._options)
+            self._kernels[name, bodies] = kernel
+        if not bodies:
+            self._tree_calls[name] = kernel
+        return self._call(kernel, (*inputs, rows) if bodies else inputs, out)
 
 
 class _Given:

@@ -39,8 +39,8 @@ class LinearCalls(DerivativeCalls):
         other joints follow. u and y are deviations from the operating point. Batches of operating points have batch
         axes first: A (..., k, k).
 
-        v: by default at rest. tau: at rest by default the torques of the inputs that hold the mechanism, or leave the
-        least acceleration; in motion 0. print(linear) tells whether the state is an equilibrium.
+        v: by default at rest. tau: at rest by default the least torques of actuated joints and inputs that hold the
+        mechanism, or leave the least acceleration; in motion 0. print(linear) tells whether it is an equilibrium.
 
         inputs: names of joints or DoF (their torques), or loads at frames along world axes: "tool.force.x",
         "tool.torque" (all three). By default the actuated and the driven joints; the input of a driven joint is its

@@ -1,5 +1,6 @@
 """From a computation to a Plan: operations in order, which every target renders."""
 
+from spanloop.compiler.lower.pair_system import Addition, PairMatrix, PairSystem
 from spanloop.compiler.lower.phases import Division, Part, PhasedPlan, in_phases
 from spanloop.compiler.lower.plan import Operations, Plan, traced_inputs, unrolled, with_demands_in_output
 from spanloop.compiler.lower.rolled import CannotLoop, Looped, Pass, Tree, looped
@@ -9,6 +10,7 @@ from spanloop.compiler.lower.stage import Stage
 
 __all__ = [
     "FACTORS",
+    "Addition",
     "Block",
     "Call",
     "CannotLoop",
@@ -17,6 +19,8 @@ __all__ = [
     "Log",
     "Looped",
     "Operations",
+    "PairMatrix",
+    "PairSystem",
     "Part",
     "Pass",
     "PhasedPlan",

@@ -10,7 +10,7 @@ kept on disk.
 
 from __future__ import annotations
 
-from spanloop.compiler.lower import Looped, Plan
+from spanloop.compiler.lower import Looped, PairSystem, Plan
 from spanloop.compiler.render.instructions import Real
 
 # entries of the table `api`
@@ -23,7 +23,7 @@ TUPLE_LENGTH, TUPLE_FIRST = 16, 24
 CONTIGUOUS_ALIGNED, WRITEABLE = 0x101, 0x400
 
 
-def call(plan: Plan | Looped, real: str) -> str:
+def call(plan: Plan | Looped | PairSystem, real: str) -> str:
     """Source of `call` and its table; `kernel` must be in the same module."""
     t = Real(real)
     n = len(plan.inputs)
@@ -141,7 +141,7 @@ def _named(n: int) -> list[str]:
     ]
 
 
-def _apart(plan: Plan | Looped, t: Real) -> list[str]:
+def _apart(plan: Plan | Looped | PairSystem, t: Real) -> list[str]:
     """An out that overlaps an input is left to Python; any other gets one more reference."""
     size = 1
     for d in plan.shape:
@@ -172,7 +172,7 @@ def _apart(plan: Plan | Looped, t: Real) -> list[str]:
     ]
 
 
-def _fresh(plan: Plan | Looped, real: str) -> list[str]:
+def _fresh(plan: Plan | Looped | PairSystem, real: str) -> list[str]:
     code = ["fresh:", *_from_api("new_array")]
     for j, d in enumerate(plan.shape):
         code += [f"%dim{j} = getelementptr i64, ptr %dims, i64 {j}", f"store i64 {d}, ptr %dim{j}"]

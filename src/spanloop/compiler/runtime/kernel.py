@@ -18,9 +18,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spanloop.compiler.lower import Looped, Operations, Plan
+from spanloop.compiler.lower import Looped, Operations, PairSystem, Plan
 from spanloop.compiler.render.batch import batch, scratch_size
 from spanloop.compiler.render.call import call
+from spanloop.compiler.render.pair_code import pair_batch, pair_scratch, pair_single
 from spanloop.compiler.render.rolled import TABLE, looped_batch, looped_scratch, looped_single
 from spanloop.compiler.render.single import FAR_ANGLE, single
 from spanloop.compiler.runtime import arrays, cache, machine, python_call
@@ -31,6 +32,7 @@ from spanloop.errors import InputError, Refusal, StateError, UnsupportedError
 REAL = {"float64": "double", "float32": "float"}
 _POINTER, _WORD = ctypes.c_void_p, ctypes.c_int64
 _ASSEMBLIES = 4  # refused states of a batch for which another assembly is looked for
+AnyPlan = Plan | Looped | PairSystem
 _Rows = Sequence[tuple[np.ndarray, int]]  # of each input: contiguous rows, and how many numbers apart they are
 
 
@@ -50,7 +52,7 @@ class Definition(Protocol):
         """Names everything that the plan depends on; needs no tracing."""
 
     @property
-    def plan(self) -> Plan | Looped:
+    def plan(self) -> AnyPlan:
         """The operations in order."""
 
     def signature(self) -> tuple[tuple[tuple[str, int], ...], tuple[int, ...]]:
@@ -66,24 +68,36 @@ class Definition(Protocol):
         """Kernels that may answer a state that this one refuses: refined, or of another assembly of the loops."""
 
 
-def single_source(plan: Plan | Looped, real: str) -> str:
+def single_source(plan: AnyPlan, real: str) -> str:
     """LLVM source of the function of one state; real: "double" or "float"."""
+    if isinstance(plan, PairSystem):
+        return pair_single(plan, real)
     return looped_single(plan, real) if isinstance(plan, Looped) else single(plan, real)
 
 
-def batch_source(plan: Plan | Looped, real: str, lanes: int) -> str:
+def batch_source(plan: AnyPlan, real: str, lanes: int) -> str:
     """LLVM source of the function of many states, `lanes` to a vector."""
+    if isinstance(plan, PairSystem):
+        return pair_batch(plan, real, lanes)
     return looped_batch(plan, real, lanes) if isinstance(plan, Looped) else batch(plan, real, lanes)
 
 
-def artifact_of(plan: Plan | Looped, source: str, real: str, **facts: Any) -> Artifact:
+def batch_scratch(plan: AnyPlan, real: str, lanes: int) -> int:
+    """Numbers of scratch memory that the function of many states needs."""
+    if isinstance(plan, PairSystem):
+        return pair_scratch(plan, real, lanes)
+    return looped_scratch(plan, lanes) if isinstance(plan, Looped) else scratch_size(plan, lanes)
+
+
+def artifact_of(plan: AnyPlan, source: str, real: str, **facts: Any) -> Artifact:
     """Object code for the plan's function of one state, callable from Python; facts: more than every kernel has."""
     code = machine.object_code(source + call(plan, real))
     facts |= {"inputs": plan.inputs, "shape": plan.shape, "operations": asdict(plan.operations)}
-    if not isinstance(plan, Looped):
+    walked = plan.front if isinstance(plan, PairSystem) else plan
+    if not isinstance(walked, Looped):
         return Artifact(code, facts)
-    tables = {name: np.asarray(getattr(plan, name)) for name in TABLE if name != "memory"}
-    return Artifact(code, {**facts, "memory": plan.size}, tables)
+    tables = {name: np.asarray(getattr(walked, name)) for name in TABLE if name != "memory"}
+    return Artifact(code, {**facts, "memory": walked.size}, tables)
 
 
 class Remade:
@@ -126,14 +140,14 @@ class Kernel(Remade):
     # ---- what it is
 
     @property
-    def plan(self) -> Plan | Looped:
+    def plan(self) -> AnyPlan:
         """The operations in order; of a looped kernel its steps and data."""
         return self.definition.plan
 
     @property
     def depth(self) -> int:
         """Operations on the critical path: how many must follow one another, however many run in parallel."""
-        if isinstance(self.plan, Looped):
+        if not isinstance(self.plan, Plan):
             raise UnsupportedError(f"{self.name}: looped code has no critical path that is known; lowering='unrolled'")
         return self.plan.depth
 
@@ -184,7 +198,7 @@ class Kernel(Remade):
         if artifact is None:
             with machine.reported(f"compiling {self.definition.label} for batches"):
                 plan, lanes = self.plan, machine.lanes(self._real)
-                scratch = looped_scratch(plan, lanes) if isinstance(plan, Looped) else scratch_size(plan, lanes)
+                scratch = batch_scratch(plan, self._real, lanes)
                 artifact = Artifact(machine.object_code(self.batch_source), {"scratch": scratch})
             cache.write(key, artifact)
         code = self._loaded(artifact, "batch")

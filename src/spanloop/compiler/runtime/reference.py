@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spanloop.compiler.lower import Looped, Operations, Plan
+from spanloop.compiler.lower import Operations
 from spanloop.compiler.runtime import arrays
-from spanloop.compiler.runtime.kernel import Definition, Remade, checked_dtype
+from spanloop.compiler.runtime.kernel import AnyPlan, Definition, Remade, checked_dtype
 from spanloop.compiler.runtime.nan_rows import refuse_states
 from spanloop.errors import InputError, StateError
 
@@ -27,7 +27,7 @@ class PythonKernel(Remade):
         self.dtype = np.dtype(np.float64)
 
     @property
-    def plan(self) -> Plan | Looped:
+    def plan(self) -> AnyPlan:
         """The operations in order, as machine code would run them."""
         return self.definition.plan
 

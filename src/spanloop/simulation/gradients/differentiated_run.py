@@ -22,8 +22,8 @@ from spanloop.simulation.gradients.wanted import PARAMETERS, Wanted
 from spanloop.simulation.integrators.integrator import Integrator, schedule, schedule_key
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import Problem
-from spanloop.simulation.simulate import integrated, robot_of, with_stiffness
-from spanloop.simulation.time_loop import Grid, grid
+from spanloop.simulation.simulate import integrated, robot_of, steps_taken, with_stiffness
+from spanloop.simulation.time_loop import Grid, Progress, TimeLoop, grid
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,8 @@ class DifferentiatedRun:
             parameters = robot.model.parameters()
         method = robot.method if others["method"] is None else others["method"]
         problem = Problem.of(robot, q, v, step=step, parameters=parameters, **{**others, "method": method})
-        _refuse_events(function, problem)
+        if by_samples:
+            _refuse_events(function, problem)
         width = len(problem) * (robot.model.nq + robot.model.nv)
         times = grid(duration, step, sample, width * (1 + wanted.columns(problem) if by_samples else 1))
         problem, chosen = with_stiffness(problem, chosen, times.h)
@@ -72,6 +73,19 @@ class DifferentiatedRun:
         shaped = not isinstance(given, Mapping) and given is not None and np.ndim(given) > 1
         steps = problem.inputs.values is not None and problem.inputs.values.shape[-2] > 1
         return DifferentiatedRun(function, problem, times, chosen, wanted, shaped or steps)
+
+    # ---- events
+
+    @cached_property
+    def taken(self) -> tuple[TimeLoop, Progress, StateLayout]:
+        """The time loop, the runs after all steps, and the layout of their state."""
+        return steps_taken(self.problem, self.grid, self.integrator)
+
+    @cached_property
+    def meets_events(self) -> bool:
+        """Whether events change the mechanism, or a condition ends a run."""
+        conditions = bool(self.problem.events.conditions)
+        return self.problem.system.switching is not None or (conditions and bool(self.taken[1].why.any()))
 
     # ---- the arrays of a step
 
@@ -209,6 +223,6 @@ def _refuse_events(function: str, problem: Problem) -> None:
     """Raise UnsupportedError where events change the mechanism during a run."""
     if problem.system.switching:
         raise UnsupportedError(
-            f"{function}: events that change the mechanism, and stops at limits, have no derivative here. Leave "
-            "events out; a condition (t, q, v) may be given, which must not end the run"
+            f"{function}: samples have no derivative across events that change the mechanism, or stops at limits. "
+            "Leave events out, or use sl.gradient; a condition (t, q, v) may be given, which must not end the run"
         )

@@ -35,14 +35,16 @@ Arrays = dict[str, np.ndarray]
 class PartsLoss:
     """What a loss of one run depends on, as derivatives by it.
 
-    q, v: (nq,), (nv,) by the last state, v as samples show it; t: by the time of the end; along: {array: (parts, size)}
-    what it adds at the start of each part: q, v (as samples show it), u, t.part, h.part.
+    q, v: (nq,), (nv,) by the last state, v as samples show it; t: by the time of the end. Arrays (parts, size) by name:
+    along: by q, v (as samples show it) at the start of each part, by its u, t.part and h.part; at_ends: by q, v at the
+    end of each part, of those that events end.
     """
 
     q: np.ndarray
     v: np.ndarray
     t: float = 0.0
     along: Mapping[str, np.ndarray] = field(default_factory=dict)
+    at_ends: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -177,6 +179,7 @@ class EventAdjoint:
         after = float(now.start[0]) + (loss.t if moment.ends else 0.0)
         crossing = crossing_of(self.parts, self.maps, moment)
         before = self._before_jump(moment, now)
+        before = replace(before, arrays=before.arrays | _added(before.arrays, loss.at_ends, moment.part))
         if crossing is None:  # at a time that nothing changes
             return self._back([moment.part], before, loss)
         found = self._back([moment.part], _beside(before, crossing, moment.part), loss)
@@ -195,6 +198,11 @@ class EventAdjoint:
             arrays |= {n: now.arrays[n] + found[n] for n in self.wrt}
             now = replace(now, arrays=arrays, captured=found.get("captured", now.captured))
         return now
+
+
+def _added(arrays: Arrays, rows: Mapping[str, np.ndarray], part: int) -> Arrays:
+    """Cotangents with those of one part added."""
+    return {n: arrays[n] + rows[n][part] for n in rows}
 
 
 def _beside(now: _Cotangents, crossing: Crossing, part: int) -> _Cotangents:

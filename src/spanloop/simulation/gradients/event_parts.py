@@ -63,7 +63,8 @@ class Parts:
     """The parts of one run, one after the other.
 
     step (n,): number of the step that each belongs to; time, length (n,) [s]; controls (n, width) in the order of the
-    schedule; before, after (n, width): rows of state at the start and at the end of each, events not yet applied.
+    schedule; before, after (n, width): rows of state at the start and at the end of each, events not yet applied; shown
+    (n + 1, nv): the velocity that a sample at the start of each part shows, and at the end of the run.
     """
 
     system: System
@@ -76,6 +77,7 @@ class Parts:
     controls: np.ndarray
     before: np.ndarray
     after: np.ndarray
+    shown: np.ndarray
     moments: tuple[Moment, ...]
     end: End  # of the run
     h: float  # length of a whole step [s]
@@ -155,7 +157,7 @@ def part_schedule(system: System, name: str, dtype: str) -> Schedule:
         sizes={**found.sizes, PART_TIME: 1, PART_LENGTH: 1},
         constants=tuple(n for n in found.constants if n not in changed),
         controls=(*found.controls, PART_TIME, PART_LENGTH, *changed),
-        record=found.state,
+        record=(*found.state, "v.closed") if system.keeps_closed else found.state,
         begin=tuple(_call(x) for x in found.begin),
         advance=tuple(_with_own_time(x) for x in found.advance),
     )
@@ -207,7 +209,7 @@ def parts_of(problem: Problem, loop: TimeLoop, p: Progress, layout: StateLayout,
     empty = np.zeros((len(cut.time), rollout.schedule.width(rollout.schedule.state)))
     made = Parts(
         problem.system, rollout.schedule, rollout, constants, cut.step, cut.time, cut.length, controls,
-        empty, empty.copy(), cut.moments, end, loop.grid.h,
+        empty, empty.copy(), np.zeros((len(empty) + 1, problem.model.nv)), cut.moments, end, loop.grid.h,
     )  # fmt: skip
     _repeat(made, problem, run)
     return made
@@ -297,17 +299,22 @@ def _repeat(parts: Parts, problem: Problem, run: int) -> None:
         state[:, parts.places["loops"]] = (0.0, 1.0)
     events = {m.part: m for m in parts.moments}
     for piece in parts.pieces():
-        record = np.zeros((1, len(piece) + 1, state.shape[1]))
+        record = np.zeros((1, len(piece) + 1, parts.schedule.width(parts.schedule.record)))
         why = np.zeros(1, np.uint8)
         controls = np.ascontiguousarray(parts.controls[None, piece.start : piece.stop])
         parts.rollout.run(state, parts.constant_row, controls, why, Steps(0.0, 0.0, 0, len(piece)), record)
-        parts.before[piece.start : piece.stop] = record[0, :-1]
-        parts.after[piece.start : piece.stop] = record[0, 1:]
+        width, nv = state.shape[1], parts.shown.shape[1]
+        parts.before[piece.start : piece.stop] = record[0, :-1, :width]
+        parts.after[piece.start : piece.stop] = record[0, 1:, :width]
+        closed = slice(width, width + nv) if parts.system.keeps_closed else parts.places["v"]
+        parts.shown[piece.start : piece.stop + 1] = record[0, :, closed]
         moment = events.get(piece.stop - 1)
         q, v = state[0, parts.places["q"]], state[0, parts.places["v"]]
         if why[0] or (moment and moment.rows and not _meets(moment.rows[0], q, v)):
             at = parts.time[piece.stop - 1]
             raise SpanloopError(f"the steps of the run at t = {at:.6g} s gave another state when they were repeated")
+        if moment and moment.ends:
+            parts.shown[-1] = v  # the end of a run shows what the last part leads to
         if moment and moment.rows:
             state[:, parts.places["q"]], state[:, parts.places["v"]] = moment.rows[-1]["q"], moment.rows[-1]["v"]
 

@@ -22,7 +22,7 @@ from spanloop.trajectory import EndReason
 GRAZING = 1e-3  # of the change of its rate in a step: a value that falls more slowly grazes zero
 AT_ONCE = 1e-7  # rad, m, N or what a value is: below −this it fires however the state changes a little
 NEAR = 10.0 * RESOLVED["float64"]  # of a step: how far from its crossing an event may be found
-ENDS = (EndReason.FINISHED, EndReason.EVENT, EndReason.LIMIT, EndReason.GRASP)
+ENDS = (EndReason.FINISHED, EndReason.EVENT, EndReason.GRASP)  # that a user asks for
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Crossing:
     slope: Mapping[str, np.ndarray]
 
 
-def must_be_supported(problem: Problem) -> None:
+def must_be_supported(function: str, problem: Problem) -> None:
     """Refuse problems whose events have no derivative here."""
     if problem.system.contacts:
         raise UnsupportedError(
@@ -48,15 +48,15 @@ def must_be_supported(problem: Problem) -> None:
         )
     if problem.applied.memory:
         raise UnsupportedError(
-            "gradient: a run with events whose controller or actuators keep a memory has no derivative here. Give a "
+            f"{function}: a run with events whose controller or actuators keep a memory has no derivative here. Give a "
             "controller without memory, or leave out the events"
         )
 
 
 def must_have_gone_well(parts: Parts) -> None:
-    """Refuse a run that ended in another way than by its duration, a condition, a limit or a grasp."""
+    """Refuse a run that ended in another way than by its duration, a condition or a grasp: at a limit, for example."""
     if parts.end.outcome.reason not in ENDS:
-        words = f"the run that is differentiated ended early: {parts.end.outcome.sentence}"
+        words = f"the run ended before its duration, and has no derivative there: {parts.end.outcome.sentence}"
         raise StateError.of("gradient", Refusal(Reason.NOT_SMOOTH, words))
 
 
@@ -73,9 +73,8 @@ def crossing_of(parts: Parts, maps: EventMaps, moment: Moment) -> Crossing | Non
     if moment.part == 0 and parts.length[0] <= NEAR * parts.h:
         _must_fire_at_once(parts, maps, moment, fired, g)
         return None
-    weights = np.eye(len(g))[fired]
-    slopes = maps.watched.pull(given, {"g": weights})
     j = _alone(parts, maps, moment, fired, g)
+    slopes = maps.watched.pull(given, {"g": np.eye(len(g))[fired]})
     at = fired.tolist().index(j)
     slope = {n: x[at] for n, x in slopes.items() if n != "t"}
     return Crossing(j, _name(maps, j), float(g[j]), float(slopes["t"][at, 0]), slope)
@@ -86,9 +85,8 @@ def must_be_transversal(parts: Parts, maps: EventMaps, moment: Moment, crossing:
 
     rate: of the value along the motion, at the event.
     """
-    start = {**parts.watched(moment), **parts.state(moment.part), "t": parts.time[moment.part : moment.part + 1]}
     length = float(parts.length[moment.part])
-    first = float(maps.watched(start)["g"][crossing.watcher])
+    first = float(maps.watched(_at_start(parts, moment))["g"][crossing.watcher])
     mean = (crossing.value - first) / length if length > 0.0 else rate
     bend = 2.0 * abs(rate - mean) / length * parts.h if length > NEAR * parts.h else 0.0  # change of rate in a step
     if not rate < 0.0 or abs(rate) < GRAZING * bend:
@@ -101,6 +99,11 @@ def must_be_transversal(parts: Parts, maps: EventMaps, moment: Moment, crossing:
             f"{crossing.name} happens at t = {moment.time:.9g} s, where its value is {crossing.value:.3g} and does not "
             "cross zero: it was negative before, and not watched"
         )
+
+
+def _at_start(parts: Parts, moment: Moment) -> dict[str, np.ndarray]:
+    """The arrays of EventMaps.watched at the start of the part that an event ends."""
+    return {**parts.watched(moment), **parts.state(moment.part), "t": parts.time[moment.part : moment.part + 1]}
 
 
 def _must_follow(parts: Parts, maps: EventMaps, moment: Moment) -> None:
@@ -146,9 +149,27 @@ def _alone(parts: Parts, maps: EventMaps, moment: Moment, fired: np.ndarray, g: 
             return int(fired[0])
         fired = np.array([j for j, w in zip(fired, watchers, strict=True) if w.kind != "pull" or abs(g[j]) <= AT_ONCE
                           or len(fired) == 1], int)  # fmt: skip
-    if len(fired) != 1:
-        raise _coincide(moment, [_name(maps, int(j)) for j in fired])
+    together = sorted({*fired.tolist(), *_crossing(parts, maps, moment, g)})
+    if len(together) != 1:
+        raise _coincide(moment, [_name(maps, j) for j in together])
     return int(fired[0])
+
+
+def _crossing(parts: Parts, maps: EventMaps, moment: Moment, g: np.ndarray) -> list[int]:
+    """The watchers that cross zero at this moment, whether they fire or not; g: their values there.
+
+    Where a run ends, nothing else fires.
+    """
+    length, switching = float(parts.length[moment.part]), maps.problem.system.switching
+    if length <= NEAR * parts.h:
+        return []
+    first = maps.watched(_at_start(parts, moment))["g"]
+    near = NEAR * parts.h * np.abs(g - first) / length
+    found = np.flatnonzero((first > near) & (g <= near)).tolist()
+    if switching is None:
+        return found
+    needed = [(j, switching.rules.enabled[j]) for j in found]  # (switch, 1 or 0)
+    return [j for j, x in needed if x is None or moment.on[x[0]] == x[1]]
 
 
 def _watcher(maps: EventMaps, j: int) -> Watcher:

@@ -17,6 +17,7 @@ from spanloop.model.parameters import Parameters
 from spanloop.simulation.controllers import Controller
 from spanloop.simulation.gradients.adjoint_run import AdjointRun
 from spanloop.simulation.gradients.differentiated_run import DifferentiatedRun
+from spanloop.simulation.gradients.event_gradient import EventGradient
 from spanloop.simulation.gradients.objective import Objective
 from spanloop.simulation.gradients.start_map import StartMap
 from spanloop.simulation.gradients.wanted import PARAMETERS
@@ -99,7 +100,9 @@ def gradient(
             by the trapezoidal rule on the grid of steps; u are the torques, or the inputs of the controller.
         wrt: what derivatives are taken by: some of "q", "v", "tau" or "inputs", "parameters", or names of parameters.
         integrator: "rk4", "euler", "midpoint", "implicit", or an sl.Integrator with dtype, threads and progress.
-        events: a condition (t, q, v), or {"name": condition}, which must not end the run.
+        events: as in sl.simulate: loops that attach and release, one-sided constraints, stops (limits="stop" too),
+            grasps, bodies that come and go, conditions that end a run. The times of events move with what the
+            derivative is taken by; a loss (t, q, v) has the time of an end as t (docs/gradients.md, Across events).
         contacts: "ignore" for a model with contacts.
         sample: time between the samples that have weights [s]; every step by default.
 
@@ -108,9 +111,10 @@ def gradient(
 
     Raises:
         InputError: an argument does not fit the model.
-        StateError: the run ended early, at a limit for example, or the loss has no finite value or derivative. In a
-            batch the rows of such runs are NaN, and one warning names the first.
-        UnsupportedError: the run has contacts, a callback, events that change the mechanism or adaptive steps.
+        StateError: the run ended early, at a limit for example, or the loss has no finite value or derivative, or an
+            event has none: it grazes, coincides with another, or a constraint bounces until it rests. In a batch the
+            rows of such runs are NaN, and one warning names the first.
+        UnsupportedError: the run has contacts, a callback or adaptive steps.
 
     Example:
         >>> pendulum = sl.zoo.pendulum()
@@ -140,25 +144,31 @@ def gradient(
         contacts=contacts,
         start=start,
     )
-    return _of(run, Objective(run, loss, running))
-
-
-def _of(run: DifferentiatedRun, objective: Objective) -> Gradient:
-    """The gradient of an objective along a run."""
+    if run.meets_events:
+        across = EventGradient.of(run, loss, running)
+        return _of(run, across.cotangents(), across.value, across.refused)
+    objective = Objective(run, loss, running)
     back = AdjointRun(run, objective)
     found = back.cotangents()
-    refused = back.refused
+    if "u" in found:
+        found["u"] = found["u"].reshape(objective.u.shape) + objective.u
+    return _of(run, found, objective.value, back.refused)
+
+
+def _of(
+    run: DifferentiatedRun, found: dict[str, np.ndarray], value: np.ndarray, refused: dict[int, Refusal]
+) -> Gradient:
+    """The gradient from derivatives by the arrays of steps."""
     for x in found.values():
         x[list(refused)] = 0.0
     at_start = StartMap(run.problem).pullback(found["q"], found["v"])
-    rows = {"value": objective.value, "q": at_start["q"], "v": at_start["v"]}
+    rows = {"value": value, "q": at_start["q"], "v": at_start["v"]}
     wanted = run.wanted.names
     if PARAMETERS in wanted:
         rows[PARAMETERS] = found["p"] + at_start.get("p", 0.0)
     for name in ("tau", "inputs"):
         if name in wanted:
-            total = found["u"].reshape(objective.u.shape) + objective.u
-            rows[name] = total if run.has_step_axis else total[:, 0]
+            rows[name] = found["u"] if run.has_step_axis else found["u"][:, 0]
     for k in np.flatnonzero(~np.all([np.isfinite(x).reshape(len(x), -1).all(axis=1) for x in rows.values()], axis=0)):
         refused.setdefault(int(k), Refusal(Reason.NOT_FINITE, "its derivatives are not finite"))
     dtype, batch = run.integrator.dtype, run.problem.batch

@@ -64,7 +64,7 @@ class StartMap:
 
     @property
     def _system(self) -> System:
-        return replace(self.problem.system, implicit=False)
+        return replace(self.problem.system, implicit=False, frozen=self.problem.system.switching is not None)
 
     @property
     def _nq(self) -> int:
@@ -81,7 +81,8 @@ class StartMap:
 
     @property
     def _rows(self) -> list[np.ndarray]:
-        known = {**self.problem.constant_rows(), "q": self.problem.q, "v": self.problem.v}
+        switched = self.problem.switched_start if self._system.frozen else {}
+        known = {**self.problem.constant_rows(), **switched, "q": self.problem.q, "v": self.problem.v}
         return [known[n] for n in self._sizes]
 
 

@@ -62,12 +62,12 @@ class TracedLoss:
         return "u" in self.takes
 
     def __call__(self, t: np.ndarray, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> dict[str, np.ndarray]:
-        """Values (n,) and derivatives q (n, nq), v (n, nv), u (n, inputs) at rows; NaN where they are not finite."""
+        """Values (n,) and derivatives t (n, 1), q (n, nq), v (n, nv), u (n, inputs); NaN where they are not finite."""
         rows = {"t": t[:, None], "q": q, "v": v, "u": u}
         found = rows_of(self._kernel, *(rows[n] for n in self._sizes))
-        ends = np.cumsum([1, *(self._sizes[n] for n in "qvu" if n in self._sizes)])
+        ends = np.cumsum([1, *self._sizes.values()])
         parts = np.split(found, ends[:-1], axis=-1)
-        return {"value": parts[0][:, 0]} | dict(zip("qvu", parts[1:], strict=False))
+        return {"value": parts[0][:, 0]} | dict(zip(self._sizes, parts[1:], strict=True))
 
     def refusal(self, t: float, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> Refusal:
         """Why it has no value or no derivative at one state."""
@@ -107,7 +107,7 @@ class TracedLoss:
 
     def _with_derivatives(self, x: Mapping[str, Sequence[Any]]) -> list[Any]:
         value = self._value(x)
-        wanted = [y for n in self._sizes if n != "t" for y in x[n]]
+        wanted = [y for n in self._sizes for y in x[n]]
         return [value, *pullback([value], [1.0], wanted)]
 
     def _value(self, x: Mapping[str, Sequence[Any]]) -> Any:

@@ -1,0 +1,135 @@
+"""A PairSystem: matrices whose entries are products of vectors of two items, of which one carries the other.
+
+A plan computes the vectors, a row a component with one number for each item. Items form a forest. What follows is the
+same for all sizes: its code is loops, and does not grow. The last of the matrices, M, is symmetric and positive
+definite; where the system is solved, the answer is
+
+    [−M⁻¹ A   −M⁻¹ B   M⁻¹]     instead of     [A   B   M]
+
+Items whose own row of the solution is given ("fixed") are not eliminated: their rows are [0 0 1], and the column of a
+fixed item is −M⁻¹ times its column of M.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from spanloop.compiler.lower.plan import Operations, Plan
+from spanloop.compiler.lower.rolled import Looped
+
+Terms = tuple[tuple[int, int], ...]  # Σ row[x][i] · row[y][j] for pairs (x, y)
+
+
+@dataclass(frozen=True)
+class PairMatrix:
+    """Entries (i, j) for items i that j carries, and for i = j (below), and for items i that carry j (above)."""
+
+    below: Terms
+    above: Terms
+
+
+@dataclass(frozen=True)
+class Addition:
+    """A number that is added to entry (i, j) of a matrix: `value`, or the front's number `at`."""
+
+    matrix: int
+    i: int
+    j: int
+    value: float = 0.0
+    at: int | None = None
+
+
+@dataclass(frozen=True)
+class PairSystem:
+    """front: computes the rows of all items, and the numbers of additions after them. below, above: by item, the items
+    j of its entries of each kind."""
+
+    name: str
+    front: Plan | Looped
+    shape: tuple[int, ...]
+    matrices: tuple[PairMatrix, PairMatrix, PairMatrix]
+    below: tuple[tuple[int, ...], ...]
+    above: tuple[tuple[int, ...], ...]
+    additions: tuple[Addition, ...] = ()
+    is_solved: bool = False
+    fixed: frozenset[int] = frozenset()
+
+    @property
+    def inputs(self) -> tuple[tuple[str, int], ...]:
+        """Names and sizes of the inputs."""
+        return self.front.inputs
+
+    @property
+    def n(self) -> int:
+        """How many items there are."""
+        return len(self.below)
+
+    @property
+    def width(self) -> int:
+        """Numbers that the front computes."""
+        return len(self.front.answer) if isinstance(self.front, Looped) else len(self.front.outputs)
+
+    @cached_property
+    def carriers(self) -> tuple[tuple[int, ...], ...]:
+        """Of each item that is eliminated, those before it that couple with it, eliminated after it."""
+        return tuple(
+            tuple(j for j in sorted(row) if j < i and j not in self.fixed) if i not in self.fixed else ()
+            for i, row in enumerate(self.below)
+        )
+
+    @cached_property
+    def carried(self) -> tuple[tuple[int, ...], ...]:
+        """Of each item those of whose carriers it is one."""
+        return tuple(tuple(k for k in range(self.n) if i in self.carriers[k]) for i in range(self.n))
+
+    @property
+    def operations(self) -> Operations:
+        """Of the front and of the products, of the factors and of the solution for all columns."""
+        products = sum(
+            len(row) * sum(len(getattr(m, kind)) for m in self.matrices)
+            for kind, rows in (("below", self.below), ("above", self.above))
+            for row in rows
+        )
+        if self.is_solved:
+            pairs = sum(map(len, self.carriers))
+            products += 2 * pairs * 3 * self.n + sum(len(row) * (len(row) + 1) // 2 for row in self.carriers)
+        own = self.front.operations
+        divisions = own.divisions + (self.n if self.is_solved else 0)
+        return replace(
+            own,
+            multiplications=own.multiplications + products,
+            additions=own.additions + products,
+            divisions=divisions,
+        )
+
+    def evaluate(self, numbers: Sequence[float] | np.ndarray) -> np.ndarray:
+        """The answer (n, 3 n) for what the front computes, in double precision."""
+        x = np.asarray(numbers, float)
+        n = self.n
+        rows = x[: len(x) // n * n].reshape(-1, n)
+        below, above = np.zeros((n, n), bool), np.zeros((n, n), bool)
+        for i in range(n):
+            below[i, list(self.below[i])] = True
+            above[i, list(self.above[i])] = True
+        found = []
+        for m in self.matrices:
+            parts = [sum(np.outer(rows[a], rows[b]) for a, b in terms) for terms in (m.below, m.above)]
+            found.append(np.where(below, parts[0], 0.0) + np.where(above, parts[1], 0.0))
+        for add in self.additions:
+            found[add.matrix][add.i, add.j] += add.value if add.at is None else x[add.at]
+        return self._solved(*found) if self.is_solved else np.concatenate(found, axis=1)
+
+    def _solved(self, A: np.ndarray, B: np.ndarray, M: np.ndarray) -> np.ndarray:
+        n = self.n
+        free = [i for i in range(n) if i not in self.fixed]
+        fixed = sorted(self.fixed)
+        tau = np.eye(n)
+        tau[np.ix_(free, fixed)] = -M[np.ix_(free, fixed)]
+        right = np.concatenate([-A, -B, tau], axis=1)
+        right[fixed, : 2 * n] = 0.0
+        right[free] = np.linalg.solve(M[np.ix_(free, free)], right[free])
+        return right

@@ -1,0 +1,181 @@
+"""Rates pushed forward through a run with events: through its parts, and across each event.
+
+The equations are those of event_adjoint.py, forward: with dx the rates of x⁻ at a fixed length of the part before,
+
+    dt_e = −(∇g·dx + ∂g/∂p dp) / ġ,   ġ = ∂g/∂t + ∇g·∂Ψ/∂h
+    dx⁻ = dx + ∂Ψ/∂h dt_e,   dx⁺ = ∂R/∂x dx⁻ + ∂R/∂p dp,
+
+and the part after the event starts dt_e later and is as much shorter. One more column than there are directions has
+∂Ψ/∂h of the part that an event ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from spanloop.compiler.lower import Schedule
+from spanloop.compiler.lower.tangent import tangent
+from spanloop.compiler.runtime.rollout import Rollout, Steps
+from spanloop.errors import Reason, Refusal, StateError
+from spanloop.simulation.gradients.event_maps import EventMaps
+from spanloop.simulation.gradients.event_parts import PART_LENGTH, PART_TIME, Moment, Parts, places
+from spanloop.simulation.gradients.event_soundness import crossing_of, must_be_transversal
+
+Arrays = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class PartsRates:
+    """Rates along k directions.
+
+    q (k, n + 1, nq), v (k, n + 1, nv) as samples show it: at the starts of parts and at the end of the run; t (k,): of
+    the time of the end.
+    """
+
+    q: np.ndarray
+    v: np.ndarray
+    t: np.ndarray
+
+
+@dataclass(frozen=True)
+class EventTangents:
+    """The forward sensitivities of one run with events; wrt: constants that move ("p")."""
+
+    parts: Parts
+    maps: EventMaps
+    wrt: tuple[str, ...] = ()
+
+    def rates(self, seeds: Mapping[str, np.ndarray]) -> PartsRates:
+        """Rates of the samples for rates of q (k, nq), v (k, nv) at the start, p (k, size), u (k, steps or 1, size)."""
+        parts, k = self.parts, len(seeds["q"])
+        now = {n: np.array(seeds[n], float) for n in ("q", "v")}
+        now |= {"captured": np.zeros((k, parts.schedule.sizes["captured"]))} if self._captures else {}
+        now["t"] = np.zeros(k)
+        fixed = {n: np.asarray(seeds.get(n, np.zeros((k, parts.schedule.sizes[n]))), float) for n in self.wrt}
+        of_q, of_v = (np.zeros((k, len(parts.time) + 1, parts.schedule.sizes[n])) for n in ("q", "v"))
+        out = PartsRates(of_q, of_v, np.zeros(k))
+        moments = {m.part: m for m in parts.moments}
+        for piece in parts.pieces():
+            moment = moments.get(piece[-1])
+            rest = piece if moment is None else piece[:-1]
+            if len(rest):
+                now = self._ahead(rest, now, fixed, seeds.get("u"), out)[0]
+            if moment is not None:
+                now = self._across(moment, now, fixed, seeds.get("u"), out)
+        out.t[:] = now["t"]
+        return out
+
+    # ---- parts
+
+    @property
+    def _captures(self) -> bool:
+        return "captured" in self.parts.control_places
+
+    @property
+    def _velocity(self) -> str:
+        return "v.closed" if self.parts.system.keeps_closed else "v"
+
+    def _ahead(
+        self, piece: Sequence[int], now: Arrays, fixed: Arrays, u: np.ndarray | None, out: PartsRates
+    ) -> tuple[Arrays, Arrays]:
+        """Rates at the end of some parts, and the derivatives of the state there by the length of the last part."""
+        parts, k = self.parts, len(now["q"])
+        own = tuple(n for n in ("u", "captured") if n in parts.control_places)
+        rollout = _compiled(parts, ("q", "v", *self.wrt, PART_TIME, PART_LENGTH, *own), self._velocity, k + 1)
+        schedule = rollout.schedule
+        at = places(schedule, schedule.state)
+        state = np.zeros((1, schedule.width(schedule.state)))
+        state[0, : parts.before.shape[1]] = parts.before[piece[0]]
+        for n in ("q", "v"):
+            state[0, at[f"d.{n}"]] = _columns(now[n])
+        rows = self._controls(schedule, piece, now, u)
+        constants = [parts.constants[n] for n in parts.schedule.constants]
+        constants += [_columns(fixed[n]) for n in self.wrt]
+        whole = np.concatenate(constants)[None] if constants else np.zeros((1, 1))
+        record, why = np.zeros((1, len(piece) + 1, schedule.width(schedule.record))), np.zeros(1, np.uint8)
+        rollout.run(state, whole, rows, why, Steps(0.0, 0.0, 0, len(piece)), record)
+        if why[0]:
+            words = f"the rates of the run are not finite, or not found, after t = {parts.time[piece[0]]:.6g} s"
+            raise StateError.of("sensitivities", Refusal(Reason.NOT_FINITE, words))
+        sampled = places(schedule, schedule.record)
+        for n, rates in (("q", out.q), (self._velocity, out.v)):
+            found = record[0, :, sampled[f"d.{n}"]].reshape(len(piece) + 1, k + 1, -1)
+            rates[:, piece[0] : piece[-1] + 2] = found[:, :k].swapaxes(0, 1)
+        ends = {n: state[0, at[f"d.{n}"]].reshape(k + 1, -1) for n in ("q", "v")}
+        after = {**now, **{n: x[:k] for n, x in ends.items()}, "t": np.zeros(k)}
+        return after, {n: x[k] for n, x in ends.items()}
+
+    def _controls(self, schedule: Schedule, piece: Sequence[int], now: Arrays, u: np.ndarray | None) -> np.ndarray:
+        """The controls (1, parts, width) of some parts; in the last column the last part gets longer."""
+        parts, k = self.parts, len(now["q"])
+        at = places(schedule, schedule.controls)
+        rows = np.zeros((1, len(piece), schedule.width(schedule.controls)))
+        rows[0, :, : parts.controls.shape[1]] = parts.controls[list(piece)]
+        rows[0, 0, at[f"d.{PART_TIME}"]] = _columns(now["t"][:, None])
+        rows[0, 0, at[f"d.{PART_LENGTH}"]] = _columns(-now["t"][:, None])
+        rows[0, -1, at[f"d.{PART_LENGTH}"].start + k] = 1.0
+        if u is not None and "u" in parts.control_places:
+            for i, part in enumerate(piece):
+                rows[0, i, at["d.u"]] = _columns(_of_step(u, int(parts.step[part])))
+        if self._captures:
+            rows[..., at["d.captured"]] = _columns(now["captured"])
+        return rows
+
+    # ---- events
+
+    def _across(self, moment: Moment, now: Arrays, fixed: Arrays, u: np.ndarray | None, out: PartsRates) -> Arrays:
+        """Rates after an event, from those at the start of the part that it ends."""
+        parts = self.parts
+        crossing = crossing_of(parts, self.maps, moment)
+        found, longer = self._ahead([moment.part], now, fixed, u, out)
+        if crossing is not None:
+            slope = crossing.slope
+            rate = crossing.rate + sum(float(slope[n] @ longer[n]) for n in ("q", "v"))
+            must_be_transversal(parts, self.maps, moment, crossing, rate)
+            moved = fixed | self._moving(found)
+            if u is not None and "u" in slope:
+                moved["u"] = _of_step(u, int(parts.step[moment.part]))
+            found["t"] = -np.sum([x @ slope[n] for n, x in moved.items() if n in slope], axis=0) / rate
+            for n in ("q", "v"):
+                found[n] = found[n] + found["t"][:, None] * longer[n]
+        if moment.ends:
+            out.q[:, -1], out.v[:, -1] = found["q"], found["v"]
+        for given in parts.jumps(moment):
+            found |= self.maps.jump.push(given, fixed | self._moving(found))
+        return found
+
+    def _moving(self, now: Arrays) -> Arrays:
+        """The rates of what an event depends on, without those of constants."""
+        return {n: now[n] for n in (("q", "v", "captured") if self._captures else ("q", "v"))}
+
+
+def _columns(rates: np.ndarray) -> np.ndarray:
+    """Rates (k, size) as columns one after the other, and one more of zeros."""
+    return np.concatenate([rates.ravel(), np.zeros(rates.shape[1])])
+
+
+def _of_step(u: np.ndarray, step: int) -> np.ndarray:
+    """Rates (k, size) of the inputs of a step, of u (k, steps or 1, size)."""
+    return u[:, step if u.shape[1] > 1 else 0]
+
+
+def _compiled(parts: Parts, wrt: tuple[str, ...], velocity: str, columns: int) -> Rollout:
+    """The compiled tangents of the parts."""
+    key = f"{parts.rollout.key}|tangents|{wrt}|{columns}"
+    if key not in _rollouts:
+        while len(_rollouts) >= _MOST:
+            _rollouts.pop(next(iter(_rollouts)))
+        schedule = parts.schedule
+
+        def make() -> Schedule:
+            return tangent(schedule, wrt, ("q", velocity), columns)
+
+        _rollouts[key] = Rollout(key, make, "float64", 1, parts.rollout.label)
+    return _rollouts[key]
+
+
+_rollouts: dict[str, Rollout] = {}
+_MOST = 16
