@@ -48,7 +48,8 @@ def linearize(
     places = sorted({*actuators(model, None, None).dofs, *(x.dof for x in acting if x.dof is not None)})
     state = _states(model, q, v, tau)
     if tau is None:
-        held = np.where(state[1].any(axis=-1)[..., None], 0.0, holding_torques(robot, state[0], chosen, places, forces))
+        moves = np.asarray(state[1].any(axis=-1))
+        held = np.where(moves[..., None], 0.0, holding_torques(robot, state[0], chosen, places, forces))
         state = _states(model, q, v, held)
     return _linearized(robot, state, chosen, acting, outputs, forces, loop_inputs)
 
