@@ -149,6 +149,7 @@ def test_trees_and_quaternions_against_differences(integrator):
     assert got == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_closed_loops_against_differences_along_closed_motions(integrator):
     rng = np.random.default_rng(4)
@@ -186,6 +187,7 @@ def test_what_would_open_loops_is_removed_as_the_start_of_a_run_removes_it():
         assert found.q @ direction == pytest.approx((ends[0] - ends[1]) / (2.0 * e), abs=1e-8)
 
 
+@pytest.mark.slow
 def test_lengths_of_links_move_the_start_with_the_loops():
     model, q = sl.zoo.four_bar(), sl.zoo.four_bar_start()
     times = {"duration": 0.05, "step": 0.01, "limits": "ignore"}
@@ -289,6 +291,7 @@ def test_a_run_in_segments_has_the_same_bits(model):
     assert np.array_equal(objectives[0].u, objectives[1].u)
 
 
+@pytest.mark.slow
 def test_a_long_run_needs_little_memory():
     options = {"duration": 100.0, "step": 1e-3, "wrt": ("q", "v")}
     _, back = of(sl.zoo.pendulum(), np.ones((4, 1)), 0, **options)
@@ -316,6 +319,7 @@ def test_runs_of_a_batch_have_derivatives_of_their_own():
         assert getattr(found, name)[1, 2] == pytest.approx(getattr(one, name), rel=1e-13)
 
 
+@pytest.mark.slow
 def test_single_precision_and_threads():
     model, q = sl.zoo.puma(), 0.3 * np.ones((8, 6))
     chosen = sl.Integrator("rk4", dtype="float32", threads=2)
