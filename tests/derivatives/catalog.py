@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,12 @@ class Question:
     @functools.cached_property
     def specs(self) -> dict[str, DerivativeSpec]:
         return {mode: DerivativeSpec.of(self.base, mode, self.wrt) for mode in MODES}
+
+    def at(self, **inputs: np.ndarray) -> Question:
+        """The same question with other numbers of those inputs that it has; the plans are shared."""
+        other = replace(self, inputs={n: inputs.get(n, x) for n, x in self.inputs.items()})
+        other.__dict__["specs"] = self.specs
+        return other
 
     def directions(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """A random direction of every input of wrt."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanloop.errors import listed
-from spanloop.linear.responses import edge, margin
+from spanloop.linear.responses import grows, rounded
 
 if TYPE_CHECKING:
     from spanloop.linear.linear_model import LinearModel
@@ -57,23 +57,19 @@ def _operating(model: LinearModel) -> list[str]:
 
 def _poles(model: LinearModel) -> list[str]:
     """A row for each pole or pair, with how often it occurs; less than rounding is printed as 0."""
-    values, least = model.poles, float(edge(model))
+    values = model.poles
     if not len(values):
         return []
     rows = ["  pole [1/s]              frequency [Hz]   damping ratio" if model.step is None else "  pole (z)"]
-    shown = Counter(_row(model, _rounded(x, least)) for x in values if x.imag >= -least)
+    shown = Counter(_row(model, x) for x in rounded(model, values) if x.imag >= 0.0)
     for row, count in list(shown.items())[:_MOST]:
         rows.append(row if count == 1 else f"{row}   {count} times")
     if len(shown) > _MOST:
         rows.append(f"  and {len(shown) - _MOST} more")
-    growing = int((margin(model, values) > least).sum())
+    growing = int(grows(model, values).sum())
     if growing:
         return [*rows, f"  unstable: {growing} pole{' grows' if growing == 1 else 's grow'}"]
     return [*rows, "  stable" if model.is_stable else "  marginal: no pole grows, some do not decay"]
-
-
-def _rounded(pole: complex, least: float) -> complex:
-    return complex(pole.real if abs(pole.real) > least else 0.0, pole.imag if abs(pole.imag) > least else 0.0)
 
 
 def _row(model: LinearModel, pole: complex) -> str:

@@ -48,7 +48,8 @@ def linearize(
     places = sorted({*actuators(model, None, None).dofs, *(x.dof for x in acting if x.dof is not None)})
     state = _states(model, q, v, tau)
     if tau is None:
-        held = np.where(state[1].any(axis=-1)[..., None], 0.0, holding_torques(robot, state[0], chosen, places, forces))
+        moves = np.asarray(state[1].any(axis=-1))
+        held = np.where(moves[..., None], 0.0, holding_torques(robot, state[0], chosen, places, forces))
         state = _states(model, q, v, held)
     return _linearized(robot, state, chosen, acting, outputs, forces, loop_inputs)
 
@@ -66,8 +67,8 @@ def _linearized(
     found = along_closed_motions(robot, q, v, tau, forces, loop_inputs, chosen, "linearize")
     a = np.asarray(robot.forward_dynamics(q, v, tau, forces=forces), dtype=float)
     resolution = float(np.finfo(robot.kernel("bias").dtype).eps)
-    da_du = input_columns(robot, q, acting, found.da_dtau)
-    C, D, shown = output_rows(robot, (q, v, a), found, da_du, outputs)
+    da_du, torques = input_columns(robot, q, acting, found.da_dtau)
+    C, D, shown = output_rows(robot, (q, v, tau, a), found, da_du, torques, forces, outputs)
     i, n = list(chosen.dofs), len(chosen)
     zero = np.zeros((*a.shape[:-1], n, len(acting)))
     bad = ~np.isfinite(found.da).all(axis=(-2, -1))

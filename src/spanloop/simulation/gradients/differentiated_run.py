@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -50,9 +50,10 @@ class DifferentiatedRun:
         sample: float | None,
         integrator: str | Integrator,
         parameters: Any,
+        by_samples: bool = False,
         **others: Any,
     ) -> DifferentiatedRun:
-        """The run of sl.simulate's arguments; others: those of Problem.of."""
+        """The run of sl.simulate's arguments; by_samples: all samples are differentiated; others: of Problem.of."""
         if not isinstance(model, Model | Dynamics):
             raise InputError(f"{function}: model is a {type(model).__name__}; expected a Model or a Dynamics")
         robot = robot_of(model)
@@ -63,10 +64,13 @@ class DifferentiatedRun:
             parameters = robot.model.parameters()
         method = robot.method if others["method"] is None else others["method"]
         problem = Problem.of(robot, q, v, step=step, parameters=parameters, **{**others, "method": method})
-        times = grid(duration, step, sample, len(problem) * (robot.model.nq + robot.model.nv))
+        if by_samples:
+            _refuse_events(function, problem)
+        width = len(problem) * (robot.model.nq + robot.model.nv)
+        times = grid(duration, step, sample, width * (1 + wanted.columns(problem) if by_samples else 1))
         problem, chosen = with_stiffness(problem, chosen, times.h)
         given = others["inputs"] if others["controller"] is not None else others["tau"]
-        shaped = not isinstance(given, dict) and given is not None and np.ndim(given) > 1
+        shaped = not isinstance(given, Mapping) and given is not None and np.ndim(given) > 1
         steps = problem.inputs.values is not None and problem.inputs.values.shape[-2] > 1
         return DifferentiatedRun(function, problem, times, chosen, wanted, shaped or steps)
 
@@ -162,6 +166,14 @@ class DifferentiatedRun:
 
     # ---- runs that end early
 
+    def met_at_start(self, state: np.ndarray) -> np.ndarray:
+        """The runs (n,) in which a condition is met at the start; state: rows of it."""
+        events = self.problem.events
+        if not events.conditions:
+            return np.zeros(len(state), bool)
+        values = state[:, self.layout.places["g"]][:, len(events.limits) :]
+        return np.asarray(~(values > 0.0).all(axis=1))
+
     @cached_property
     def _outcomes(self) -> tuple[Any, ...]:
         return tuple(integrated(self.problem, self.grid, self.integrator).outcomes)
@@ -204,4 +216,13 @@ def _refuse_what_has_no_derivative(function: str, model: Model, chosen: Integrat
         raise UnsupportedError(
             f"{function}: model {model.name!r} has contacts, whose impacts and friction have no derivative here. "
             "contacts='ignore' leaves them out"
+        )
+
+
+def _refuse_events(function: str, problem: Problem) -> None:
+    """Raise UnsupportedError where events change the mechanism during a run."""
+    if problem.system.switching:
+        raise UnsupportedError(
+            f"{function}: samples have no derivative across events that change the mechanism, or stops at limits. "
+            "Leave events out, or use sl.gradient; a condition (t, q, v) may be given, which must not end the run"
         )

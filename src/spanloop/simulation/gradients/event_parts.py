@@ -269,7 +269,15 @@ def _together(rows: list[Row], near: float) -> list[tuple[float, tuple[Row, ...]
             out[-1] = (out[-1][0], (*out[-1][1], row))
         else:
             out.append((t, (row,)))
-    return out
+    return [(t, _without_chatter(same)) for t, same in out]
+
+
+def _without_chatter(rows: tuple[Row, ...]) -> tuple[Row, ...]:
+    """The first row alone, if those that follow it at once leave all as it is: what lets go may touch once more."""
+    first, last = rows[0], rows[-1]
+    same = all(np.array_equal(first[n], last[n]) for n in ("on", "captured", "present") if n in first)
+    bound = 0.5 * REPEATED * (1.0 + np.abs(first["v"]).max(initial=0.0))
+    return ({**first, "v": last["v"]},) if same and np.abs(last["v"] - first["v"]).max(initial=0.0) < bound else rows
 
 
 def _controls(problem: Problem, loop: TimeLoop, schedule: Schedule, cut: _Cut, run: int) -> np.ndarray:

@@ -22,7 +22,7 @@ from spanloop.trajectory import EndReason
 GRAZING = 1e-3  # of the change of its rate in a step: a value that falls more slowly grazes zero
 AT_ONCE = 1e-7  # rad, m, N or what a value is: below −this it fires however the state changes a little
 NEAR = 10.0 * RESOLVED["float64"]  # of a step: how far from its crossing an event may be found
-ENDS = (EndReason.FINISHED, EndReason.EVENT, EndReason.LIMIT, EndReason.GRASP)
+ENDS = (EndReason.FINISHED, EndReason.EVENT, EndReason.GRASP)  # that a user asks for
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,9 @@ def must_be_supported(function: str, problem: Problem) -> None:
 
 
 def must_have_gone_well(parts: Parts) -> None:
-    """Refuse a run that ended in another way than by its duration, a condition, a limit or a grasp."""
+    """Refuse a run that ended in another way than by its duration, a condition or a grasp: at a limit, for example."""
     if parts.end.outcome.reason not in ENDS:
-        words = f"the run that is differentiated ended early: {parts.end.outcome.sentence}"
+        words = f"the run ended before its duration, and has no derivative there: {parts.end.outcome.sentence}"
         raise StateError.of("gradient", Refusal(Reason.NOT_SMOOTH, words))
 
 

@@ -54,7 +54,7 @@ class Gradient:
             raise InputError("the gradient was not taken by parameters; pass wrt=('parameters',)")
         if name not in self.names:
             raise InputError(f"there is no parameter {name!r}; {nearest(name, self.names)}")
-        found: np.ndarray = self.parameters[..., self.names.index(name)]
+        found: np.ndarray = self.parameters[..., self.names.index(name)][()]  # a number of one run
         return found
 
 
@@ -174,5 +174,5 @@ def _of(
     dtype, batch = run.integrator.dtype, run.problem.batch
     arrays = {name: np.array(x, dtype) for name, x in rows.items()}
     refuse_states(run.function, sorted(refused), lambda k: refused[k], batch, *arrays.values())
-    shaped = {n: x.reshape((*batch, *x.shape[1:])) for n, x in arrays.items() if n == "value" or n in wanted}
+    shaped = {n: x.reshape((*batch, *x.shape[1:]))[()] for n, x in arrays.items() if n == "value" or n in wanted}
     return Gradient(**shaped, names=run.problem.model.parameters().names if PARAMETERS in wanted else ())

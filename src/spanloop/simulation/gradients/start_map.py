@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from spanloop.compiler.derivative.forward import directional
 from spanloop.compiler.derivative.reverse import pullback
-from spanloop.compiler.lower import Plan, unrolled
-from spanloop.compiler.lower.evaluation import evaluated
+from spanloop.joints import JointKind
 from spanloop.model import Model
+from spanloop.simulation.gradients.derived_kernel import derived_kernel, rows_of
 from spanloop.simulation.problem import Problem
 from spanloop.simulation.system import System
-from spanloop.simulation.traced_kernels import kernel
 
 Arrays = Mapping[str, Sequence[Any]]
 
@@ -32,60 +32,83 @@ class StartMap:
     problem: Problem
 
     def pullback(self, of_q: np.ndarray, of_v: np.ndarray) -> dict[str, np.ndarray]:
-        """Derivatives by arguments: q (n, nv) at joint rates, v (n, nv), and p if parameters are live.
+        """Derivatives by arguments: q (n, nv) at joint rates, v (n, nv), and p where live lengths move the start.
 
         of_q (n, nq), of_v (n, nv): derivatives by the state at the start.
         """
-        nv = self.problem.model.nv
-        given = self.problem.constant_rows() | (self.problem.switched_start if self._system.frozen else {})
-        rows = {name: x for name, x in given.items() if name in self._sizes}
-        rows |= {"q": self.problem.q, "v": self.problem.v, "w.q": of_q, "w.v": of_v}
-        found = self._kernel().evaluate(*(np.ascontiguousarray(rows[n], float) for n in self._sizes))
-        return {"q": found[:, :nv], "v": found[:, nv : 2 * nv]} | ({"p": found[:, 2 * nv :]} if self._live else {})
+        nv, system = self._nv, self._system
+        sizes = self._sizes | {"w.q": self._nq, "w.v": nv}
+        count = 2 * nv + (system.sizes["p"] if self.moves_with_parameters else 0)
+        found = derived_kernel("start.pullback", sizes, count, lambda x: _pulled(system, x), system.key())
+        rows = rows_of(found, *self._rows, of_q, of_v)
+        parts = {"q": rows[:, :nv], "v": rows[:, nv : 2 * nv]}
+        return parts | ({"p": rows[:, 2 * nv :]} if self.moves_with_parameters else {})
+
+    def pushed(self, rates: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Rates of q (n, columns, nq) and v (n, columns, nv) at the start.
+
+        rates: of the arguments, q and v (columns, nv), and p (columns, parameters).
+        """
+        nq, nv, system = self._nq, self._nv, self._system
+        given = {"d.q": rates["q"], "d.v": rates["v"]}
+        given |= {"d.p": rates["p"]} if self.moves_with_parameters else {}
+        sizes = self._sizes | {name: x.shape[-1] for name, x in given.items()}
+        found = derived_kernel("start.rates", sizes, nq + nv, lambda x: _pushed(system, x), system.key())
+        rows = rows_of(found, *(x[:, None] for x in self._rows), *(x[None] for x in given.values()))
+        return rows[..., :nq], rows[..., nq:]
+
+    @property
+    def moves_with_parameters(self) -> bool:
+        """Whether live parameters move the start."""
+        return self._system.keeps_closed and self._system.live
 
     @property
     def _system(self) -> System:
         return replace(self.problem.system, implicit=False, frozen=self.problem.system.switching is not None)
 
     @property
-    def _live(self) -> bool:
-        return self._system.keeps_closed and self._system.live
+    def _nq(self) -> int:
+        return self.problem.model.nq
+
+    @property
+    def _nv(self) -> int:
+        return self.problem.model.nv
 
     @cached_property
     def _sizes(self) -> dict[str, int]:
-        nq, nv = self.problem.model.nq, self.problem.model.nv
         names = self._system.constants if self._system.keeps_closed else ()
-        return {"q": nq, "v": nv, "w.q": nq, "w.v": nv} | {n: self._system.sizes[n] for n in names}
+        return {"q": self._nq, "v": self._nv} | {n: self._system.sizes[n] for n in names}
 
-    def _kernel(self) -> Any:
-        count = 2 * self.problem.model.nv + (self._system.sizes["p"] if self._live else 0)
-        inputs = tuple(self._sizes.items())
+    @property
+    def _rows(self) -> list[np.ndarray]:
+        switched = self.problem.switched_start if self._system.frozen else {}
+        known = {**self.problem.constant_rows(), **switched, "q": self.problem.q, "v": self.problem.v}
+        return [known[n] for n in self._sizes]
 
-        def traced(x: Arrays) -> list[Any]:
-            return _pulled(self._system, x)
 
-        def plan() -> Plan:
-            return unrolled("start", inputs, (0,), lambda x: (traced(x), (), ()))
-
-        def compute(x: Arrays) -> tuple[list[Any], tuple[()]]:
-            numbers = [y for n, _ in inputs for y in x[n]]
-            is_traced = any(not isinstance(y, float) for y in numbers)
-            return (traced(x) if is_traced else evaluated(plan(), numbers)[0]), ()
-
-        return kernel("start", self._sizes, count, compute, self._system.key())
+def _start(system: System, x: Arrays) -> tuple[list[Any], list[Any]]:
+    """q and v with the loops closed."""
+    if not system.keeps_closed:
+        return list(x["q"]), list(x["v"])
+    q, _ = system.closed_position(x, 1)
+    return q, system.closed_velocity({**x, "q": q})
 
 
 def _pulled(system: System, x: Arrays) -> list[Any]:
     """Derivatives by q (nv), v (nv) and live parameters, on traced scalars."""
-    of_q, of_v, of_p = list(x["w.q"]), list(x["w.v"]), list[Any]()
-    if system.keeps_closed:
-        live = list(x["p"]) if system.live else []
-        q, _ = system.closed_position(x, 1)
-        v = system.closed_velocity({**x, "q": q})
-        found = pullback([*q, *v], [*of_q, *of_v], [*x["q"], *x["v"], *live])
-        nq, nv = len(of_q), len(of_v)
-        of_q, of_v, of_p = found[:nq], found[nq : nq + nv], found[nq + nv :]
-    return [*_at_rates(system.model, x["q"], of_q), *of_v, *of_p]
+    q, v = _start(system, x)
+    live = list(x["p"]) if "p" in x else []
+    found = pullback([*q, *v], [*x["w.q"], *x["w.v"]], [*x["q"], *x["v"], *live])
+    nq = len(x["q"])
+    return [*_at_rates(system.model, x["q"], found[:nq]), *found[nq:]]
+
+
+def _pushed(system: System, x: Arrays) -> list[Any]:
+    """Rates of q (nq) and v (nv) at the start, on traced scalars."""
+    q, v = _start(system, x)
+    live = (list(x["p"]), list(x["d.p"])) if "d.p" in x else ([], [])
+    moving, rates = [*x["q"], *x["v"], *live[0]], [*system.rates(x["q"], x["d.q"]), *x["d.v"], *live[1]]
+    return directional([*q, *v], moving, rates)
 
 
 def _at_rates(model: Model, q: Sequence[Any], of_q: Sequence[Any]) -> list[Any]:
@@ -99,4 +122,23 @@ def _at_rates(model: Model, q: Sequence[Any], of_q: Sequence[Any]) -> list[Any]:
             for rate, w in zip(joint.kind.rates(tuple(q[at]), unit), of_q[at], strict=True):
                 total = total + rate * w
             out.append(total)
+    return out
+
+
+def joint_rates(model: Model, q: np.ndarray, rates: np.ndarray) -> np.ndarray:
+    """Rates of coordinates (..., columns, nq) at q (..., nq) as rates of joints (..., columns, nv).
+
+    A joint's coordinates move along as many directions as it has degrees of freedom: least squares are exact.
+    """
+    out = np.empty((*rates.shape[:-1], model.nv))
+    for joint in model.joints:
+        at, dof, kind = model.q_slice(joint.name), model.v_slice(joint.name), joint.kind
+        if type(kind).rates is JointKind.rates:
+            out[..., dof] = rates[..., at]
+            continue
+        own = np.moveaxis(q[..., at], -1, 0)
+        units = [kind.rates(tuple(own), tuple(float(i == k) for i in range(kind.nv))) for k in range(kind.nv)]
+        rows = [[np.broadcast_to(x, q.shape[:-1]) for x in row] for row in units]
+        R = np.moveaxis(np.array(rows), (0, 1), (-2, -1))  # (..., nv, nq)
+        out[..., dof] = rates[..., at] @ np.linalg.pinv(R)
     return out

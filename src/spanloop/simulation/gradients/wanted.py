@@ -8,6 +8,7 @@ from typing import Any
 
 from spanloop.errors import InputError, nearest
 from spanloop.model import Model
+from spanloop.simulation.problem import Problem
 
 STATE, INPUTS, PARAMETERS = ("q", "v"), ("tau", "inputs"), "parameters"
 
@@ -41,10 +42,21 @@ class Wanted:
                 raise InputError(f"{function}: wrt holds {name!r}; {nearest(str(name), known)}")
             if name not in names:
                 names.append(name)
-        if len(names) + len(places) < len(set(places)) + len(set(names)) or len(set(places)) < len(places):
+        if len(set(places)) < len(places):
             raise InputError(f"{function}: wrt names a parameter twice")
         _refuse_inputs_that_are_none(function, names, controller, inputs)
         return Wanted(tuple(names), tuple(places))
+
+    def sizes(self, problem: Problem) -> dict[str, int]:
+        """How many numbers there are of each that is wanted."""
+        nv, rows = problem.model.nv, problem.inputs.values
+        width = 0 if rows is None else rows.shape[-1] * rows.shape[-2]
+        known = {"q": nv, "v": nv, "tau": width, "inputs": width, PARAMETERS: len(self.places)}
+        return {name: known[name] for name in self.names}
+
+    def columns(self, problem: Problem) -> int:
+        """How many numbers are wanted."""
+        return sum(self.sizes(problem).values())
 
     @property
     def arrays(self) -> tuple[str, ...]:
