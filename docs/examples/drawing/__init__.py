@@ -28,4 +28,5 @@ PICTURES = {
     "30_four_bar_on_a_stop": touching.four_bar,
     "31_swing_up": optimal.swing_up,
     "32_minimum_effort": optimal.least_effort,
+    "33_ilqr": optimal.ilqr,
 }
