@@ -204,3 +204,14 @@ def test_a_derivative_that_is_not_finite_is_no_silent_nan():
         found = robot.jvp("forward_dynamics", rows, {"q": np.array([[1.0], [1e308]]), "v": np.array([[1.0], [1e308]])})
     assert np.isnan(found[1]).all()
     assert np.isfinite(found[0]).all()
+
+
+def test_by_an_armature_of_zero_methods_with_its_root_have_no_derivative():
+    """virtual_work has a row √armature: its derivative there is not finite; the default method has one."""
+    model, (q, v, tau) = tree_state("chain_revolute")
+    inputs = {"q": q, "v": v, "tau": tau}
+    with pytest.raises(StateError) as error:
+        sl.Dynamics(model, method="virtual_work").derivative("forward_dynamics", inputs, wrt="parameters")
+    assert error.value.reason is Reason.NOT_SMOOTH
+    by = sl.Dynamics(model).derivative("forward_dynamics", inputs, wrt="parameters")["parameters"]
+    assert np.isfinite(by).all()

@@ -138,6 +138,40 @@ def test_outputs_change_as_along_closed_states():
     np.testing.assert_allclose(linear.D[2, 0], (pushed - robot.forward_dynamics(q, v, tau))[k], rtol=1e-9)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("case", "wanted"),
+    [("four_bar", ["force.x", "force.z", "torque.y"]), ("stewart", ["force"]), ("arms", ["torque", "force"])],
+)
+def test_forces_of_loops_change_as_along_closed_states(case, wanted):
+    model, start = CASES[case]
+    robot, q, v, tau, dofs = moving(model(), start())
+    loop, body = robot.model.loops[0].name, robot.model.bodies[-1].name
+    load, joint = np.array([0.1, 0.2, 0.3, 1.0, 2.0, 3.0]), robot.model.actuated[0]
+    inputs, outputs = [joint, f"{body}.force.x"], [f"{loop}.{x}" for x in wanted]
+    linear = robot.linearize(q, v, tau, dofs=dofs, inputs=inputs, outputs=outputs, forces={body: load})
+    places = [3 * ("torque", "force").index(x.split(".")[-2]) + "xyz".index(x[-1]) for x in linear.outputs]
+
+    def forces(state, torques=tau, push=load):
+        return robot.solve(*state, torques, forces={body: push}).loop_forces[loop][places]
+
+    found = differences(lambda x: forces(displaced(robot, q, v, dofs.dofs, x)), 2 * len(dofs))
+    np.testing.assert_allclose(linear.C, found, rtol=1e-8, atol=1e-10 * np.abs(found).max())
+    unit = np.eye(robot.model.nv)[robot.model.v_slice(joint).start]
+    np.testing.assert_allclose(linear.D[:, 0], forces((q, v), tau + unit) - forces((q, v)), atol=1e-10)
+    np.testing.assert_allclose(linear.D[:, 1], forces((q, v), tau, load + np.eye(6)[3]) - forces((q, v)), atol=1e-10)
+
+
+@pytest.mark.slow
+def test_forces_that_redundant_constraints_leave_open_are_refused():
+    robot, q = sl.Dynamics(zoo.four_bar()), zoo.four_bar_start()
+    with pytest.raises(
+        InputError, match=r"torque.x of loop 'closing' is not unique.*Determined: torque.y, force.x, force.z"
+    ):
+        robot.linearize(q, outputs="closing.torque")
+
+
+@pytest.mark.slow
 def test_loads_at_frames_are_inputs():
     robot, q, v, tau, _ = moving(zoo.five_bar(), zoo.five_bar_start())
     body = robot.model.bodies[-1].name
@@ -251,15 +285,19 @@ def test_batches_are_their_operating_points_and_a_bad_one_is_nan():
 # ---- operating points
 
 
-def test_torques_hold_the_mechanism_by_default():
-    for model, start in CASES.values():
-        robot, q = sl.Dynamics(model()), start()
-        linear = robot.linearize(q)
-        np.testing.assert_allclose(linear.point.tau, robot.static_torques(q), rtol=1e-7, atol=1e-9)
-        assert linear.point.is_equilibrium
-        assert np.abs(linear.point.a).max() < 1e-9
+@pytest.mark.parametrize(
+    "case", ["four_bar", "five_bar", *(pytest.param(x, marks=pytest.mark.slow) for x in ("stewart", "arms"))]
+)
+def test_torques_hold_the_mechanism_by_default(case):
+    model, start = CASES[case]
+    robot, q = sl.Dynamics(model()), start()
+    linear = robot.linearize(q)
+    np.testing.assert_allclose(linear.point.tau, robot.static_torques(q), rtol=1e-7, atol=1e-9)
+    assert linear.point.is_equilibrium
+    assert np.abs(linear.point.a).max() < 1e-9
 
 
+@pytest.mark.slow
 def test_joints_that_are_no_inputs_keep_their_holding_torques():
     robot, q = sl.Dynamics(zoo.puma()), np.array([0.1, -0.5, 0.4, 0.3, 0.6, -0.2])
     linear = robot.linearize(q, inputs=["joint2"])

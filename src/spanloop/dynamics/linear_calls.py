@@ -48,7 +48,8 @@ class LinearCalls(DerivativeCalls):
 
         outputs: names of joints or DoF ("elbow", "elbow.v", "elbow.a": position, rate, acceleration), of frames in
         world axes ("tool.x", "tool.rotation.z", "tool.velocity", "tool.angular_velocity.x", "tool.acceleration",
-        "tool.angular_acceleration"), "center_of_mass.z", or functions (q, v) -> numbers in NumPy, also as
+        "tool.angular_acceleration"), "center_of_mass.z", "closing.force.x" or
+        ".torque" of a loop on its body b, or functions (q, v) -> numbers in NumPy, also as
         {"name": function}. By default the states.
 
         dofs, forces, active_loops: as of other calls; see help(Dynamics).
