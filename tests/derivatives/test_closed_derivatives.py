@@ -291,6 +291,40 @@ def test_singular_positions_are_refused_with_a_sentence():
         )
 
 
+@pytest.mark.parametrize("coordinates", ["independent", "tree"])
+def test_near_a_singular_position_derivatives_are_right_to_1e_4_or_refused(coordinates):
+    """Of the accelerations, 11 rad/s². The folded parallelogram moves as one, with da_dq = 11.763 δ to δ³."""
+    robot = sl.Dynamics(folded_four_bar(0.5).model)
+    for distance in (1e-2, 1e-3, 1e-4):
+        case = folded_four_bar(distance)
+        found = robot.derivatives(case.q, case.v, case.tau, coordinates=coordinates)
+        along = found.da_dq if coordinates == "independent" else found.da_dq @ np.array((1.0, -1.0, 1.0))[:, None]
+        np.testing.assert_allclose(along[:, 0], 11.763 * distance * np.array((1.0, -1.0, 1.0)), atol=1e-3)
+    for distance in (1e-5, 1e-6, 1e-7):
+        case = folded_four_bar(distance)
+        with pytest.raises(StateError, match="too near") as caught:
+            robot.derivatives(case.q, case.v, case.tau, coordinates=coordinates)
+        assert caught.value.reason is Reason.SINGULAR_CLOSURE
+
+
+def test_the_least_solution_of_a_singular_position_has_no_derivative():
+    flat = folded_four_bar(0.0)
+    robot = sl.Dynamics(flat.model, on_singular="minimum_norm")
+    for coordinates in ("independent", "tree"):
+        with pytest.raises(StateError, match="no unique tangent"):
+            robot.derivatives(flat.q, flat.v, flat.tau, coordinates=coordinates)
+
+
+def test_chains_on_threads_are_differentiated_on_one():
+    robot, q, v, tau = moving(zoo.five_bar(), zoo.five_bar_start())
+    threaded = sl.Dynamics(zoo.five_bar(), chain_threads=2)
+    np.testing.assert_allclose(
+        threaded.derivatives(q, v, tau).da, robot.derivatives(q, v, tau).da, rtol=1e-12, atol=1e-11
+    )
+    raw = threaded.derivatives(q, v, tau, coordinates="tree")
+    assert raw.da.shape == (4, 12)
+
+
 def test_one_singular_state_has_no_derivative_of_any_kind_and_counts_as_one():
     """robot.derivative of a closed mechanism is a batch of directions, of which the caller knows nothing."""
     good, flat = folded_four_bar(0.5), folded_four_bar(0.0)

@@ -8,9 +8,11 @@ import pytest
 from extended import central, evaluate
 from mechanisms import ZOO, frame_of, model_of, states
 from pinocchio_peer import Peer
+from sentences import says
 
 import spanloop as sl
 from spanloop import zoo
+from spanloop.errors import InputError, StateError
 
 KINDS = [name for name in ZOO if name.startswith("chain_")]
 
@@ -67,3 +69,19 @@ def test_long_chains_take_a_direction_at_a_time_and_agree():
     short = robot.kinematic_hessian(Q, model.bodies[3].name)
     assert (short[..., 4:] == 0.0).all()
     assert (short[..., 4:, :] == 0.0).all()
+
+
+def test_what_is_wrong_is_said_in_its_name():
+    robot = sl.Dynamics(zoo.chain(2, "free"))
+    q = robot.model.neutral()
+    body = robot.model.bodies[-1].name
+    with says(InputError, "kinematic_hessian: q has shape (3,); expected (..., 14)"):
+        robot.kinematic_hessian(np.zeros(3), body)
+    with says(InputError, "kinematic_hessian: out has shape (6, 6); expected (6, 12, 12)"):
+        robot.kinematic_hessian(q, body, out=np.zeros((6, 6)))
+    with says(StateError, "kinematic_hessian: "):
+        robot.kinematic_hessian(2.0 * q, body)
+    with pytest.warns(sl.SpanloopWarning, match="kinematic_hessian"):
+        found = robot.kinematic_hessian(np.stack([q, 2.0 * q]), body)
+    assert np.isnan(found[1]).all()
+    assert np.isfinite(found[0]).all()

@@ -162,6 +162,7 @@ def test_forces_of_loops_change_as_along_closed_states(case, wanted):
     np.testing.assert_allclose(linear.D[:, 1], forces((q, v), tau, load + np.eye(6)[3]) - forces((q, v)), atol=1e-10)
 
 
+@pytest.mark.slow
 def test_forces_that_redundant_constraints_leave_open_are_refused():
     robot, q = sl.Dynamics(zoo.four_bar()), zoo.four_bar_start()
     with pytest.raises(
@@ -170,6 +171,7 @@ def test_forces_that_redundant_constraints_leave_open_are_refused():
         robot.linearize(q, outputs="closing.torque")
 
 
+@pytest.mark.slow
 def test_loads_at_frames_are_inputs():
     robot, q, v, tau, _ = moving(zoo.five_bar(), zoo.five_bar_start())
     body = robot.model.bodies[-1].name
@@ -283,15 +285,19 @@ def test_batches_are_their_operating_points_and_a_bad_one_is_nan():
 # ---- operating points
 
 
-def test_torques_hold_the_mechanism_by_default():
-    for model, start in CASES.values():
-        robot, q = sl.Dynamics(model()), start()
-        linear = robot.linearize(q)
-        np.testing.assert_allclose(linear.point.tau, robot.static_torques(q), rtol=1e-7, atol=1e-9)
-        assert linear.point.is_equilibrium
-        assert np.abs(linear.point.a).max() < 1e-9
+@pytest.mark.parametrize(
+    "case", ["four_bar", "five_bar", *(pytest.param(x, marks=pytest.mark.slow) for x in ("stewart", "arms"))]
+)
+def test_torques_hold_the_mechanism_by_default(case):
+    model, start = CASES[case]
+    robot, q = sl.Dynamics(model()), start()
+    linear = robot.linearize(q)
+    np.testing.assert_allclose(linear.point.tau, robot.static_torques(q), rtol=1e-7, atol=1e-9)
+    assert linear.point.is_equilibrium
+    assert np.abs(linear.point.a).max() < 1e-9
 
 
+@pytest.mark.slow
 def test_joints_that_are_no_inputs_keep_their_holding_torques():
     robot, q = sl.Dynamics(zoo.puma()), np.array([0.1, -0.5, 0.4, 0.3, 0.6, -0.2])
     linear = robot.linearize(q, inputs=["joint2"])
@@ -336,6 +342,12 @@ def test_names_that_do_not_exist_are_refused_with_the_nearest():
         robot.linearize([0.0, 0.0], outputs="pole.posit")
     with pytest.raises(InputError, match="twice"):
         robot.linearize([0.0, 0.0], inputs=["rail", "rail"])
+    with pytest.raises(InputError, match="outputs name 'rail' twice"):
+        robot.linearize([0.0, 0.0], outputs=["rail", "rail"])
+    with pytest.raises(InputError, match=r"does not take \(q, v\)"):
+        robot.linearize([0.0, 0.0], outputs=lambda q: q[0])
+    with pytest.raises(InputError, match="cannot be differentiated: `if` on a traced condition"):
+        robot.linearize([0.0, 0.0], outputs=lambda q, v: q[0] if q[0] > 0.0 else 0.0)
     with pytest.raises(InputError, match="not finite"):
         robot.linearize([0.0, 0.0], outputs={"root": lambda q, v: np.sqrt(q[0])})
 

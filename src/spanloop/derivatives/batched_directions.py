@@ -11,9 +11,22 @@ from numpy.typing import ArrayLike
 
 from spanloop.compiler.runtime.arrays import accepted
 from spanloop.compiler.runtime.nan_rows import kept_refusals, refuse_states
-from spanloop.loops.batching import Refusals, Robot
+from spanloop.loops.batching import Refusals, Robot, values
 
 _ROWS = 1 << 15  # states times directions of one call of the kernel: bounds its memory
+
+
+def answers(robot: Robot, function: str, inputs: Sequence[np.ndarray], **options: Any) -> tuple[np.ndarray, Refusals]:
+    """Return the answers (n, ...) of a function of the catalog, and the states without one, of which no warning tells.
+
+    inputs: (n, size) each. The first of these states is explained.
+    """
+    with kept_refusals() as batches:
+        found = values(robot, function, *inputs, **options)
+    refusals: Refusals = {}
+    for refused in batches:
+        refusals = dict.fromkeys(sorted(refused.numbers), refused.explain(min(refused.numbers))) | refusals
+    return found, refusals
 
 
 def along_directions(

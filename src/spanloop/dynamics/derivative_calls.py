@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spanloop.compiler.runtime.arrays import written
+from spanloop.compiler.runtime.arrays import checked_out, converted, written
 from spanloop.compiler.runtime.nan_rows import OneWarning
 from spanloop.derivatives.batched_directions import in_every_direction
 from spanloop.derivatives.closed_dynamics import ClosedDerivatives, along_closed_motions, as_computed
@@ -242,11 +242,16 @@ class DerivativeCalls(KernelCalls):
         >>> bool(np.allclose(H @ v @ v, robot.jacobian_bias(q, v, "link6")))
         True
         """
+        name, dtype = "kinematic_hessian", np.dtype(self._options["dtype"])
         options: dict[str, Any] = {"frame": frame, "expressed_in": expressed_in}
-        if self._dofs_below(frame, expressed_in) <= WRITTEN_OUT:
-            return self._call(self._kernel("jacobian", derivative="jacobian", wrt=("q",), **options), (q,), out)
-        found = self.derivative("jacobian", {"q": q}, wrt="q", **options)["q"]
-        return found if out is None else written("kinematic_hessian", out, found)
+        q = converted(name, "q", self.model.nq, q, dtype)
+        if out is not None:
+            checked_out(name, out, (*q.shape[:-1], 6, self.model.nv, self.model.nv), dtype)
+        with OneWarning(name):
+            if self._dofs_below(frame, expressed_in) <= WRITTEN_OUT:
+                return self._call(self._kernel("jacobian", derivative="jacobian", wrt=("q",), **options), (q,), out)
+            found = self.derivative("jacobian", {"q": q}, wrt="q", **options)["q"]
+        return found if out is None else written(name, out, found)
 
     def _dofs_below(self, *frames: str) -> int:
         """How many DoF move one of these frames."""

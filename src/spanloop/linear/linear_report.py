@@ -76,5 +76,5 @@ def _row(model: LinearModel, pole: complex) -> str:
     text = f"{pole.real:.5g}" if pole.imag == 0.0 else f"{pole.real:.5g} ± {pole.imag:.5g}j"
     if model.step is not None:
         return f"  {text}"
-    damping = -pole.real / abs(pole) if abs(pole) else 0.0
+    damping = 0.0 - pole.real / abs(pole) if abs(pole) else 0.0
     return f"  {text:22}  {abs(pole) / (2 * np.pi):14.5g}   {damping:13.4g}"

@@ -16,7 +16,7 @@ import numpy as np
 
 from spanloop.errors import InputError
 from spanloop.linear.optional_packages import optional
-from spanloop.linear.responses import decay, decays, grows
+from spanloop.linear.responses import decay, decays, grows, rounded, spectrum
 
 if TYPE_CHECKING:
     from spanloop.linear.linear_model import LinearModel
@@ -51,20 +51,21 @@ def reduced(model: LinearModel, order: int, method: str) -> LinearModel:
 
 def hankel_singular_values(model: LinearModel) -> np.ndarray:
     """Those of the stable part, largest first."""
-    return _balancing(model, _split(model, lambda x: bool(decays(model, np.array([x]))[0]))[0])[0]
+    return _balancing(model, _split(model, _decaying(model))[0])[0]
 
 
 # ---- balanced
 
 
 def _balanced(model: LinearModel, order: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    stable, rest = _split(model, lambda x: bool(decays(model, np.array([x]))[0]))
+    stable, rest = _split(model, _decaying(model))
     kept = order - len(rest.A)
     if kept < 0:
+        lasting = _listed(rounded(model, np.linalg.eigvals(rest.A)))
         raise InputError(
             f"reduced: order is {order}, and {len(rest.A)} modes are unstable or undamped, which balanced truncation "
-            f"keeps ({_listed(np.linalg.eigvals(rest.A))}); use an order of at least {len(rest.A)}, give the joints "
-            "damping, or use method='modal'"
+            f"keeps ({lasting}); use an order of at least {len(rest.A)}, give the joints damping, or use "
+            "method='modal'"
         )
     sigma, left, right = _balancing(model, stable)
     rank = int((sigma > 1e-14 * sigma.max(initial=0.0)).sum())  # states beyond it have no part in the response
@@ -149,6 +150,12 @@ def _split(model: LinearModel, belongs: Callable[[complex], Any]) -> tuple[Part,
     first = Part(T[:k, :k], B[:k] - X @ B[k:], C[:, :k], Q[:, :k])
     second = Part(T[k:, k:], B[k:], C[:, :k] @ X + C[:, k:], Q[:, :k] @ X + Q[:, k:])
     return first, second
+
+
+def _decaying(model: LinearModel) -> Callable[[complex], bool]:
+    """Whether the mode of a pole decays by more than rounding."""
+    known, errors = spectrum(model)
+    return lambda x: bool(decay(model, np.array(x)) > errors[np.abs(known - x).argmin()])
 
 
 def _pole(x: Any, y: Any) -> complex:

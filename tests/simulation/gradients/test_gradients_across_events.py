@@ -276,6 +276,29 @@ def test_runs_of_a_batch_have_the_gradients_that_they_have_alone():
     assert np.isnan(found.q[2]).all()  # it bounces until it rests
 
 
+# ---- forward
+
+
+@pytest.mark.slow
+def test_sensitivities_across_events_agree_with_the_gradient_and_with_differences():
+    """A stone that a string catches, and lets go."""
+    model, q, v = thrown(), np.array([0.1, 0.2]), np.array([0.5, 0.3])
+    events = [
+        sl.events.Attach("string", when=lambda t, q, v: 0.16 - q["x"] ** 2 - q["z"] ** 2),
+        sl.events.Release("string", when=lambda t, q, v: 0.5 - t + 0.1 * q["x"]),
+    ]
+    given = {"duration": 0.7, "step": 1e-2, "events": events, "sample": 0.05, "tau": [0.1, 0.2]}
+    assert list(sl.simulate(model, q, v, **given).events.kind) == ["attach", "release"]
+    s = sl.sensitivities(model, q, v, wrt=("q", "v", "tau", "gravity.z"), **given)
+    found = sl.gradient(model, lambda q, v: v["z"], q, v, wrt=("q", "v", "tau", "parameters"), **given)
+    by = np.concatenate([found.q, found.v, found.tau, [found.parameter("gravity.z")]])
+    np.testing.assert_allclose(s.dv[-1, 1], by, atol=1e-12)
+    for k, x in enumerate(np.eye(2)):
+        run = sl.simulate(model, np.stack([q, q]), np.stack([v + d * x for d in (1e-6, -1e-6)]), **given)
+        np.testing.assert_allclose(s.dq[..., 2 + k], (run.q[0] - run.q[1]) / 2e-6, atol=1e-8)
+        np.testing.assert_allclose(s.dv[..., 2 + k], (run.v[0] - run.v[1]) / 2e-6, atol=1e-7)
+
+
 # ---- refusals
 
 

@@ -64,8 +64,6 @@ class DifferentiatedRun:
             parameters = robot.model.parameters()
         method = robot.method if others["method"] is None else others["method"]
         problem = Problem.of(robot, q, v, step=step, parameters=parameters, **{**others, "method": method})
-        if by_samples:
-            _refuse_events(function, problem)
         width = len(problem) * (robot.model.nq + robot.model.nv)
         times = grid(duration, step, sample, width * (1 + wanted.columns(problem) if by_samples else 1))
         problem, chosen = with_stiffness(problem, chosen, times.h)
@@ -216,13 +214,4 @@ def _refuse_what_has_no_derivative(function: str, model: Model, chosen: Integrat
         raise UnsupportedError(
             f"{function}: model {model.name!r} has contacts, whose impacts and friction have no derivative here. "
             "contacts='ignore' leaves them out"
-        )
-
-
-def _refuse_events(function: str, problem: Problem) -> None:
-    """Raise UnsupportedError where events change the mechanism during a run."""
-    if problem.system.switching:
-        raise UnsupportedError(
-            f"{function}: samples have no derivative across events that change the mechanism, or stops at limits. "
-            "Leave events out, or use sl.gradient; a condition (t, q, v) may be given, which must not end the run"
         )

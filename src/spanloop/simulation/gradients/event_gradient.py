@@ -43,9 +43,7 @@ class EventGradient:
                 f"{run.function}: weights of samples need a run without events, which have samples of their own. Give "
                 "a function (q, v) or (t, q, v) of the last state, or running="
             )
-        if run.integrator.dtype != "float64":
-            raise UnsupportedError(f"{run.function}: events are differentiated in float64. Give dtype='float64'")
-        must_be_supported(run.function, run.problem)
+        must_be_supported(run.function, run.problem, run.integrator.dtype)
         model = run.problem.model
         final = None if loss is None else TracedLoss.final(loss, model)
         along = None if running is None else TracedLoss.running(running, model, run.inputs.shape[2])

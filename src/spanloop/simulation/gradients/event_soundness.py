@@ -40,8 +40,10 @@ class Crossing:
     slope: Mapping[str, np.ndarray]
 
 
-def must_be_supported(function: str, problem: Problem) -> None:
+def must_be_supported(function: str, problem: Problem, dtype: str) -> None:
     """Refuse problems whose events have no derivative here."""
+    if dtype != "float64":
+        raise UnsupportedError(f"{function}: events are differentiated in float64. Give dtype='float64'")
     if problem.system.contacts:
         raise UnsupportedError(
             "gradient: runs with contacts have no derivative here. contacts='ignore' leaves them out"
@@ -53,9 +55,9 @@ def must_be_supported(function: str, problem: Problem) -> None:
         )
 
 
-def must_have_gone_well(parts: Parts) -> None:
-    """Refuse a run that ended in another way than by its duration, a condition or a grasp: at a limit, for example."""
-    if parts.end.outcome.reason not in ENDS:
+def must_have_gone_well(parts: Parts, may_end: bool = True) -> None:
+    """Refuse a run that ended in another way than by its duration, or, if it may, by a condition or a grasp."""
+    if parts.end.outcome.reason not in (ENDS if may_end else ENDS[:1]):
         words = f"the run ended before its duration, and has no derivative there: {parts.end.outcome.sentence}"
         raise StateError.of("gradient", Refusal(Reason.NOT_SMOOTH, words))
 

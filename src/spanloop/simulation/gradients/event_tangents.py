@@ -20,9 +20,15 @@ from spanloop.compiler.lower import Schedule
 from spanloop.compiler.lower.tangent import tangent
 from spanloop.compiler.runtime.rollout import Rollout, Steps
 from spanloop.errors import Reason, Refusal, StateError
+from spanloop.simulation.gradients.differentiated_run import DifferentiatedRun
 from spanloop.simulation.gradients.event_maps import EventMaps
-from spanloop.simulation.gradients.event_parts import PART_LENGTH, PART_TIME, Moment, Parts, places
-from spanloop.simulation.gradients.event_soundness import crossing_of, must_be_transversal
+from spanloop.simulation.gradients.event_parts import PART_LENGTH, PART_TIME, Moment, Parts, parts_of, places
+from spanloop.simulation.gradients.event_soundness import (
+    crossing_of,
+    must_be_supported,
+    must_be_transversal,
+    must_have_gone_well,
+)
 
 Arrays = dict[str, np.ndarray]
 
@@ -179,3 +185,39 @@ def _compiled(parts: Parts, wrt: tuple[str, ...], velocity: str, columns: int) -
 
 _rollouts: dict[str, Rollout] = {}
 _MOST = 16
+
+
+# ---- the samples of all runs
+
+
+def sampled_rates(
+    run: DifferentiatedRun, of_q: np.ndarray, of_v: np.ndarray, seeds: Mapping[str, np.ndarray]
+) -> tuple[Arrays, Arrays, dict[int, Refusal]]:
+    """Samples q, v (n, samples, size), their rates (n, samples, k, size), and why runs have none.
+
+    of_q (n, k, nq), of_v (n, k, nv): rates at the start; seeds: of p (k, size) and u (k, steps or 1, size). A sample at
+    the moment of an event is the one before it.
+    """
+    problem, g = run.problem, run.grid
+    must_be_supported(run.function, problem, run.integrator.dtype)
+    n, k = of_q.shape[:2]
+    sizes, fixed = {"q": of_q.shape[2], "v": of_v.shape[2]}, tuple(x for x in run.wanted.arrays if x == "p")
+    samples = {name: np.full((n, g.samples, size), np.nan) for name, size in sizes.items()}
+    rates = {name: np.full((n, g.samples, k, size), np.nan) for name, size in sizes.items()}
+    refused: dict[int, Refusal] = {}
+    maps = EventMaps(problem, fixed)
+    for i in range(n):
+        try:
+            parts = parts_of(problem, *run.taken, run.integrator.name, i)
+            must_have_gone_well(parts, may_end=False)
+            found = EventTangents(parts, maps, fixed).rates({**seeds, "q": of_q[i], "v": of_v[i]})
+        except StateError as error:
+            refused[i] = error.refusal
+            continue
+        at = np.append(np.searchsorted(parts.step, g.every * np.arange(g.samples - 1)), len(parts.time))
+        last = parts.after[-1:, parts.places["q"]]
+        samples["q"][i] = np.concatenate([parts.before[:, parts.places["q"]], last])[at]
+        samples["v"][i] = parts.shown[at]
+        for name, x in (("q", found.q), ("v", found.v)):
+            rates[name][i] = x[:, at].swapaxes(0, 1)
+    return samples, rates, refused

@@ -22,6 +22,7 @@ from spanloop.model import Model
 from spanloop.model.parameters import Parameters
 from spanloop.simulation.controllers import Controller
 from spanloop.simulation.gradients.differentiated_run import DifferentiatedRun
+from spanloop.simulation.gradients.event_tangents import Arrays, sampled_rates
 from spanloop.simulation.gradients.start_map import StartMap, joint_rates
 from spanloop.simulation.gradients.wanted import PARAMETERS, Wanted
 from spanloop.simulation.integrators.integrator import AUTO, Integrator, schedule
@@ -118,9 +119,9 @@ def sensitivities(
 
     Raises:
         InputError: an argument does not fit the model.
-        StateError: the run ended early, at a limit for example. In a batch the rows of such runs are NaN, and one
-            warning names the first.
-        UnsupportedError: the run has contacts, a callback, events that change the mechanism or adaptive steps.
+        StateError: the run ended early, at a limit or by an event for example, or an event has no derivative (see
+            sl.gradient). In a batch the rows of such runs are NaN, and one warning names the first.
+        UnsupportedError: the run has contacts, a callback or adaptive steps.
 
     Example:
         >>> s = sl.sensitivities(sl.zoo.pendulum(), [1.0], duration=0.5, wrt=("q", "v", "gravity.z"))
@@ -178,26 +179,38 @@ class _TangentRun:
                 f"sensitivities: {n} runs with {g.samples} samples and {self.columns} columns are "
                 f"{n * g.samples * width:.2g} numbers, more than {_MOST:.0g}. Give a longer sample=, or use sl.gradient"
             )
+        samples, rates, refused = self._across_events() if problem.system.switching else self._taken()
+        rates["q"] = joint_rates(model, samples["q"].astype(float), rates["q"]).astype(rates["v"].dtype)
+        arrays = [*samples.values(), *(np.swapaxes(x, -1, -2) for x in rates.values())]
+        lost = np.flatnonzero(~np.all([np.isfinite(x).reshape(n, -1).all(axis=1) for x in arrays], axis=0))
+        for k in lost:
+            refused.setdefault(int(k), Refusal(Reason.NOT_FINITE, "the derivatives of its steps are not finite"))
+        arrays = [np.ascontiguousarray(x) for x in arrays]
+        refuse_states(run.function, sorted(refused), lambda k: refused[k], problem.batch, *arrays)
+        own_q, own_v, dq, dv = (x.reshape((*problem.batch, *x.shape[1:])) for x in arrays)
+        times = problem.start + g.h * g.every * np.arange(g.samples)
+        return Sensitivities(times, own_q, own_v, dq, dv, self._names(), self.widths)
+
+    def _taken(self) -> tuple[Arrays, Arrays, dict[int, Refusal]]:
+        """Samples q, v (n, samples, size), their rates (n, samples, columns, size), and why runs have none."""
+        run, problem, g = self.run, self.run.problem, self.run.grid
+        n, width = len(problem), (1 + self.columns) * (problem.model.nq + problem.model.nv)
         record, why = np.full((n, g.samples, width), np.nan, run.integrator.dtype), np.zeros(n, np.uint8)
         steps = Steps(problem.start, g.h, 0, g.steps, g.every)
         rollout = self._rollout
         state = self._state(rollout)
         why[run.met_at_start(state)] = HALTED
         rollout.run(state, self._constants(rollout), self._controls(rollout), why, steps, record)
-        places = rollout.places("record", n)
-        parts = {name: record[..., place] for name, place in places.items()}
+        parts = {name: record[..., place] for name, place in rollout.places("record", n).items()}
         samples = {"q": parts["q"], "v": parts[run.velocity]}
         rates = {name: self._shaped(parts.get(f"d.{x}"), x) for name, x in (("q", "q"), ("v", run.velocity))}
-        rates["q"] = joint_rates(model, samples["q"].astype(float), rates["q"]).astype(record.dtype)
-        arrays = [*samples.values(), *(np.swapaxes(x, -1, -2) for x in rates.values())]
-        lost = np.flatnonzero((why == 0) & ~np.all([np.isfinite(x).reshape(n, -1).all(axis=1) for x in arrays], axis=0))
-        refused = {int(k): Refusal(Reason.NOT_FINITE, "the derivatives of its steps are not finite") for k in lost}
-        refused |= {int(k): run.ended(int(k)) for k in np.flatnonzero(why)}
-        arrays = [np.ascontiguousarray(x) for x in arrays]
-        refuse_states(run.function, sorted(refused), lambda k: refused[k], problem.batch, *arrays)
-        own_q, own_v, dq, dv = (x.reshape((*problem.batch, *x.shape[1:])) for x in arrays)
-        times = problem.start + g.h * g.every * np.arange(g.samples)
-        return Sensitivities(times, own_q, own_v, dq, dv, self._names(), self.widths)
+        return samples, rates, {int(k): run.ended(int(k)) for k in np.flatnonzero(why)}
+
+    def _across_events(self) -> tuple[Arrays, Arrays, dict[int, Refusal]]:
+        """As _taken, of runs with events."""
+        rows, width = self.run.inputs.shape[1:]
+        seeds = {"p": self._units["p"], "u": self._units["u"].reshape(self.columns, rows, width)}
+        return sampled_rates(self.run, *StartMap(self.run.problem).pushed(self._units), seeds)
 
     def _shaped(self, rates: np.ndarray | None, name: str) -> np.ndarray:
         """Rates (n, samples, columns, size) of an array; zero where nothing changes it."""
