@@ -90,6 +90,63 @@ def sprung(model):
     return replace(model, joints=tuple(map(of, model.joints)))
 
 
+def special(name: str):
+    """A mechanism with couplings, driven joints or loops, or loops that can be switched off, and a state of it."""
+    rng, arm = np.random.default_rng(3), zoo.puma()
+    if name == "coupling":
+        model = arm.with_coupling("joint5", "joint4", 2.0)
+    elif name == "driven joint":
+        model = arm.drive("joint2")
+    elif name == "driven loop":
+        model = zoo.four_bar()
+        model = model.drive(model.loops[0].name)
+        return model, (zoo.four_bar_start(), np.zeros(3), rng.normal(size=3))
+    else:
+        model = arm.with_frame("anchor", "world", position=(0.4, 0.0, 0.5))
+        model = model.with_loop("tool", "anchor", "spherical", name="grip", switchable=True)
+    robot = sl.Dynamics(model)
+    q = robot.assemble([0.1, -0.9, 0.4, 0.2, 0.3, 0.1])
+    return model, (q, robot.project(q, rng.normal(size=6))[1], rng.normal(size=6))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["coupling", "driven joint", "driven loop", "closed switch", "open switch"])
+def test_derivatives_of_couplings_drives_and_switches(name):
+    model, state = special(name)
+    asked = question(model, "forward_dynamics", state, None, ("forces",))
+    if name == "open switch":
+        asked = asked.at(active=np.zeros_like(asked.inputs["active"]))
+    agree(asked, 1e-9)
+
+
+SHAPES = {
+    "sphere": sl.contacts.Sphere(0.1),
+    "capsule": sl.contacts.Capsule(0.1, 0.3),
+    "box": sl.contacts.Box(0.1, 0.2, 0.3),
+    "cylinder": sl.contacts.Cylinder(0.1, 0.3),
+}
+PAIRS = [("sphere", name) for name in SHAPES] + [("capsule", "capsule")] + [(name, "ground") for name in SHAPES]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pair", PAIRS, ids="-".join)
+def test_derivatives_of_contacts(pair):
+    """Apart from each other, where they are smooth; also finite where the shapes have one centre or are parallel."""
+    b = sl.Builder("two").body("a", 1.0, inertia=[0.01] * 3).body("b", 1.0, inertia=[0.01] * 3)
+    model = b.free("fa", "world", "a").free("fb", "world", "b").build()
+    model = model.with_contact(
+        "touch", ("a", SHAPES[pair[0]]), "ground" if pair[1] == "ground" else ("b", SHAPES[pair[1]])
+    )
+    moving = KernelSpec.of(model, "integrate").plan
+    apart, v = np.random.default_rng(3).normal(size=(2, model.nv))
+    asked = question(model, "contact_geometry", (np.asarray(evaluate(moving, model.neutral(), apart), float), v, v))
+    agree(asked, 1e-9)
+    for still in (0.0 * apart, 0.5 * np.eye(12)[5], 0.5 * np.eye(12)[3]):
+        here = asked.at(q=np.asarray(evaluate(moving, model.neutral(), still), float))
+        assert np.isfinite(here.derivative("jacobian")).all()
+        assert np.isfinite(here.derivative("vjp", np.ones(here.value(here.inputs).size))).all()
+
+
 # ---- parameters and forces
 
 

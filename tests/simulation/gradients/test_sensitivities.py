@@ -7,6 +7,7 @@ import pytest
 
 import spanloop as sl
 from spanloop.errors import InputError, StateError, StateWarning, UnsupportedError
+from spanloop.simulation.gradients.start_map import joint_rates
 
 BRICK = (0.1, 0.0, 0.0, 0.2, 0.0, 0.25)
 
@@ -95,6 +96,18 @@ def test_rates_of_quaternions_are_those_of_the_joint():
     s, direction = sl.sensitivities(model, q, v, **options), rng.normal(size=6)
     a, b = (sl.simulate(model, robot.integrate(q, x * direction), v, **options) for x in (e, -e))
     assert s.dq[-1, :, :6] @ direction == pytest.approx(robot.difference(b.q[-1], a.q[-1]) / (2.0 * e), abs=1e-8)
+
+
+def test_rates_of_coordinates_lead_back_to_rates_of_joints():
+    b = sl.Builder("kinds")
+    for name in ("a", "b", "c", "d", "e"):
+        b = b.body(name, 1.0, inertia=BRICK)
+    b = b.free("free", "world", "a").spherical("ball", "a", "b").planar("plane", "b", "c", "x")
+    model = b.cylindrical("tube", "c", "d").universal("cross", "d", "e").build()
+    rng, robot = np.random.default_rng(7), sl.Dynamics(model)
+    q, v, e = robot.integrate(model.neutral(), rng.normal(size=model.nv)), rng.normal(size=(3, model.nv)), 1e-6
+    rates = [(robot.integrate(q, e * x) - robot.integrate(q, -e * x)) / (2.0 * e) for x in v]
+    assert joint_rates(model, q, np.array(rates)) == pytest.approx(v, abs=1e-8)
 
 
 def test_single_steps_of_a_motion_chain_to_the_whole():

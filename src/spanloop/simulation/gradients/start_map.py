@@ -7,7 +7,7 @@ the others, so that a derivative by q or v is one along closed motions; live len
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,8 @@ import numpy as np
 from spanloop.compiler.derivative.forward import directional
 from spanloop.compiler.derivative.reverse import pullback
 from spanloop.joints import JointKind
+from spanloop.kernels import content
+from spanloop.math.vector3 import total
 from spanloop.model import Model
 from spanloop.simulation.gradients.derived_kernel import derived_kernel, rows_of
 from spanloop.simulation.problem import Problem
@@ -113,32 +115,29 @@ def _pushed(system: System, x: Arrays) -> list[Any]:
 
 def _at_rates(model: Model, q: Sequence[Any], of_q: Sequence[Any]) -> list[Any]:
     """Derivatives by coordinates (nq) as derivatives by joint rates (nv)."""
-    out: list[Any] = []
+    return [total(rate * w for rate, w in zip(row, of_q[at], strict=True)) for at, row in _unit_rates(model, q)]
+
+
+def _unit_rates(model: Model, q: Sequence[Any]) -> Iterator[tuple[slice, Sequence[Any]]]:
+    """For each degree of freedom its joint's coordinates, and their rates while it moves at rate 1."""
     for joint in model.joints:
         at, nv = model.q_slice(joint.name), joint.kind.nv
         for k in range(nv):
-            unit = tuple(float(i == k) for i in range(nv))
-            total: Any = 0.0
-            for rate, w in zip(joint.kind.rates(tuple(q[at]), unit), of_q[at], strict=True):
-                total = total + rate * w
-            out.append(total)
-    return out
+            yield at, joint.kind.rates(tuple(q[at]), tuple(float(i == k) for i in range(nv)))
 
 
 def joint_rates(model: Model, q: np.ndarray, rates: np.ndarray) -> np.ndarray:
     """Rates of coordinates (..., columns, nq) at q (..., nq) as rates of joints (..., columns, nv).
 
-    A joint's coordinates move along as many directions as it has degrees of freedom: least squares are exact.
+    The degrees of freedom of a joint move its coordinates in directions that are orthogonal to each other.
     """
-    out = np.empty((*rates.shape[:-1], model.nv))
-    for joint in model.joints:
-        at, dof, kind = model.q_slice(joint.name), model.v_slice(joint.name), joint.kind
-        if type(kind).rates is JointKind.rates:
-            out[..., dof] = rates[..., at]
-            continue
-        own = np.moveaxis(q[..., at], -1, 0)
-        units = [kind.rates(tuple(own), tuple(float(i == k) for i in range(kind.nv))) for k in range(kind.nv)]
-        rows = [[np.broadcast_to(x, q.shape[:-1]) for x in row] for row in units]
-        R = np.moveaxis(np.array(rows), (0, 1), (-2, -1))  # (..., nv, nq)
-        out[..., dof] = rates[..., at] @ np.linalg.pinv(R)
-    return out
+    if all(type(joint.kind).rates is JointKind.rates for joint in model.joints):
+        return rates
+
+    def compute(x: Arrays) -> list[Any]:
+        rows = list(_unit_rates(model, x["q"]))
+        squares = [total(r * r for r in row) for _, row in rows]
+        return [a / b for a, b in zip(_at_rates(model, x["q"], x["d.q"]), squares, strict=True)]
+
+    found = derived_kernel("joint_rates", {"q": model.nq, "d.q": model.nq}, model.nv, compute, content(model))
+    return rows_of(found, q[..., None, :], rates)
