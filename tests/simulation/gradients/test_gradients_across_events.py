@@ -118,6 +118,7 @@ def test_a_sling_that_lets_go_at_an_angle_throws_as_a_pendulum_swings():
     np.testing.assert_allclose([time.value, time.v[0]], [swing + flight, dswing + dflight], atol=1e-8)
 
 
+@pytest.mark.slow
 def test_a_throw_moves_with_the_time_at_which_the_string_lets_go():
     """Free flight after the release at t: dz(T)/dt = (acceleration on the string − acceleration in flight) (T − t)."""
     at, duration = 0.155, 0.5

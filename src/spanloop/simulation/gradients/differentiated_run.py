@@ -65,9 +65,7 @@ class DifferentiatedRun:
         method = robot.method if others["method"] is None else others["method"]
         problem = Problem.of(robot, q, v, step=step, parameters=parameters, **{**others, "method": method})
         if not wanted.sizes(problem).get(MOMENTS, 1):
-            raise InputError(
-                f"{function}: wrt holds 'at', but no event has a time; pass events=[sl.events.Release(..., at=)]"
-            )
+            raise InputError(f"{function}: wrt holds 'at', but no event has a time; give events at=, a time in seconds")
         width = len(problem) * (robot.model.nq + robot.model.nv)
         times = grid(duration, step, sample, width * (1 + wanted.columns(problem) if by_samples else 1))
         problem, chosen = with_stiffness(problem, chosen, times.h)

@@ -51,7 +51,7 @@ class EventGradient:
         return EventGradient(run, final, along)
 
     def cotangents(self) -> dict[str, np.ndarray]:
-        """Derivatives (n, size) by arrays q, v, p, at, u of a step, those that are wanted; u of steps (n, steps, width)."""
+        """Derivatives (n, size) by arrays q, v, p, at of a step, those that are wanted; u (n, steps or 1, width)."""
         problem, grid = self.run.problem, self.run.grid
         n, sizes = len(problem), problem.system.sizes
         wanted = tuple(dict.fromkeys(("q", "v", *self.run.wanted.arrays)))

@@ -196,8 +196,8 @@ def sampled_rates(
 ) -> tuple[Arrays, Arrays, dict[int, Refusal]]:
     """Samples q, v (n, samples, size), their rates (n, samples, k, size), and why runs have none.
 
-    of_q (n, k, nq), of_v (n, k, nv): rates at the start; seeds: of p, at (k, size) and u (k, steps or 1, size). A sample at
-    the moment of an event is the one before it.
+    of_q (n, k, nq), of_v (n, k, nv): rates at the start; seeds: of p, at (k, size) and u (k, steps or 1, size). A
+    sample at the moment of an event is the one before it.
     """
     problem, g = run.problem, run.grid
     must_be_supported(run.function, problem, run.integrator.dtype)

@@ -100,8 +100,8 @@ def gradient(
             sl.simulate. Gains of a controller are inputs (n,) that all steps share.
         running: a function (t, q, v) or (t, q, v, u) -> number that is integrated over the run and added to the loss,
             by the trapezoidal rule on the grid of steps; u are the torques, or the inputs of the controller.
-        wrt: what derivatives are taken by: some of "q", "v", "tau" or "inputs", "parameters" or names of them, and "at",
-            the times of events.
+        wrt: what derivatives are taken by: some of "q", "v", "tau" or "inputs", "parameters" or names of them,
+            "at" (the times of events).
         integrator: "rk4", "euler", "midpoint", "implicit", or an sl.Integrator with dtype, threads and progress.
         events: as in sl.simulate: loops that attach and release, one-sided constraints, stops (limits="stop" too),
             grasps, bodies that come and go, conditions that end a run. The times of events move with what the

@@ -111,8 +111,8 @@ def sensitivities(
         model: a Model or a Dynamics.
         q, v, duration, step, method, tau, controller, inputs, forces, closures, limits, parameters, sample, start: as
             in sl.simulate. Of closed loops derivatives by q and v are along closed motions.
-        wrt: what derivatives are taken by: some of "q", "v", "tau" or "inputs", "parameters" or names of them, and "at",
-            the times of events.
+        wrt: what derivatives are taken by: some of "q", "v", "tau" or "inputs", "parameters" or names of them,
+            "at" (the times of events).
         integrator, events, contacts: as in sl.gradient.
 
     Returns:

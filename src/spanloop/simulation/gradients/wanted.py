@@ -17,7 +17,8 @@ STATE, INPUTS, PARAMETERS, MOMENTS = ("q", "v"), ("tau", "inputs"), "parameters"
 class Wanted:
     """Arguments of sl.simulate, and places of parameters.
 
-    names: of q, v, tau or inputs, parameters, at (the times of events), in the order that was asked for; places: of the wanted parameters.
+    names: of q, v, tau or inputs, parameters, at (the times of events), in the order that was asked for; places: of
+    the wanted parameters.
     """
 
     names: tuple[str, ...]
