@@ -8,7 +8,7 @@ a lane a state, then finish one state after the other, while its matrices are in
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from spanloop.compiler.lower.pair_system import PairSystem, Terms
@@ -19,8 +19,11 @@ from spanloop.compiler.render.rolled import looped_batch, looped_scratch, looped
 from spanloop.compiler.render.single import NOT_FINITE, single
 
 LANES = 8  # columns to a vector
-GROUP = 6  # vectors of a row that are solved for together, at most
+GROUP = 8  # vectors of a row that are solved for together, at most
+KINDS = 12  # patterns of zeros that have code of their own, at most
 STACK = 32768  # numbers of work that fit the stack
+
+_Others = tuple[str, str, tuple[int, ...]]  # tables of items by row: starts, items; vectors of their rows to use
 
 
 def pair_single(plan: PairSystem, real: str) -> str:
@@ -29,15 +32,16 @@ def pair_single(plan: PairSystem, real: str) -> str:
     own = looped_single(front, real) if isinstance(front, Looped) else single(front, real)
     finish = Finish(plan, real)
     given = ", ".join(f"ptr %a{k}" for k in range(len(plan.inputs)))
-    count = plan.width + LANES + finish.size
+    count = finish.size + plan.width + 2 * LANES
     far = count > STACK
     code = [f"define i32 @kernel({given}, ptr %out) #0 {{", "entry:"]
     if far:
-        code.append(f"%numbers = call ptr @malloc(i64 {count * t.size})")
+        code.append(f"%memory = call ptr @malloc(i64 {count * t.size})")
     else:
-        code.append(f"%numbers = alloca [{count} x {real}], align 64")
+        code.append(f"%memory = alloca [{count} x {real}], align 64")
     code += [
-        f"%work = getelementptr {real}, ptr %numbers, i64 {plan.width + LANES}",
+        *_aligned("%memory", "%work", t),
+        f"%numbers = getelementptr {real}, ptr %work, i64 {finish.size}",
         f"%status = call i32 @front({given}, ptr %numbers)",
         "%well = icmp eq i32 %status, 0",
         "br i1 %well, label %go, label %done",
@@ -47,7 +51,7 @@ def pair_single(plan: PairSystem, real: str) -> str:
         "br label %done",
         "done:",
         "%all = phi i32 [%status, %entry], [%found, %go]",
-        *(["call void @free(ptr %numbers)"] if far else []),
+        *(["call void @free(ptr %memory)"] if far else []),
         "ret i32 %all",
         "}",
     ]
@@ -63,10 +67,12 @@ def pair_batch(plan: PairSystem, real: str, width: int) -> str:
     n_out = plan.n * 3 * plan.n
     finish, at = Finish(plan, real), _front_scratch(plan, width)
     rows = width * plan.width + LANES
+    aligned = "\n".join(_aligned("%free", "%work", t))
     text = f"""define i64 @batch({heads}, ptr %out, ptr %status, ptr %scratch, i64 %begin, i64 %end) #0 {{
 entry:
 %numbers = getelementptr {real}, ptr %scratch, i64 {at}
-%work = getelementptr {real}, ptr %scratch, i64 {at + rows}
+%free = getelementptr {real}, ptr %scratch, i64 {at + rows}
+{aligned}
 %any = icmp slt i64 %begin, %end
 br i1 %any, label %group, label %exit
 group:
@@ -131,13 +137,23 @@ ret i64 %total
 
 def pair_scratch(plan: PairSystem, real: str, width: int) -> int:
     """Numbers of scratch that `batch` needs."""
-    return _front_scratch(plan, width) + width * plan.width + LANES + Finish(plan, real).size
+    return _front_scratch(plan, width) + width * plan.width + 2 * LANES + Finish(plan, real).size
 
 
 def _front_scratch(plan: PairSystem, width: int) -> int:
     front = plan.front
     size = looped_scratch(front, width) if isinstance(front, Looped) else scratch_size(front, width)
     return -(-size // LANES) * LANES
+
+
+def _aligned(pointer: str, name: str, t: Real) -> list[str]:
+    """The next place whose vectors lie in one line of the cache."""
+    return [
+        f"{name}.at = ptrtoint ptr {pointer} to i64",
+        f"{name}.up = add i64 {name}.at, {LANES * t.size - 1}",
+        f"{name}.whole = and i64 {name}.up, {-LANES * t.size}",
+        f"{name} = inttoptr i64 {name}.whole to ptr",
+    ]
 
 
 def _declared(text: str, t: Real, far: bool) -> str:
@@ -155,14 +171,16 @@ class Finish:
     def __init__(self, plan: PairSystem, real: str):
         self.plan, self.t, self.wide = plan, Real(real), Real(real, LANES)
         n = plan.n
-        self.blocks = -(-n // LANES)  # vectors of a row of one matrix
-        self.square = LANES * self.blocks
-        groups = -(-3 * self.blocks // GROUP)
-        self.group = -(-3 * self.blocks // groups)
-        self.stride = LANES * self.group * groups  # of a row of all matrices
-        self.mass = n * self.stride  # where M begins, if it is solved for
-        self.inverse = self.mass + n * self.square
-        self.size = self.inverse + self.square if plan.is_solved else self.mass
+        groups = -(-n // (LANES * GROUP))
+        self.group = -(-n // (LANES * groups))  # vectors of a row that are solved for together
+        self.blocks = groups * self.group  # vectors of a row
+        self.stride = LANES * self.blocks  # of rows
+        self.part = n * self.stride  # of matrices: by position, by rate, the third; M, if it is solved for
+        self.mass = (3 if plan.is_solved else 2) * self.part
+        self.inverse = self.mass + self.part
+        self.rows = self.inverse + self.stride * plan.is_solved  # where vectors begin, one row a component
+        used = {y for m in plan.matrices for terms in (m.below, m.above) for _, y in terms}
+        self.size = self.rows + (max(used, default=-1) + 1) * self.stride
         self.lines: list[str] = []
         self.tables: list[str] = []
         self.label, self.count = "entry", 0
@@ -170,6 +188,7 @@ class Finish:
     def source(self) -> str:
         """Source of the function and its tables."""
         self._clear()
+        self._spread()
         self._multiply()
         self._add()
         if self.plan.is_solved:
@@ -177,14 +196,27 @@ class Finish:
             self._factor()
             self._solve()
         answer = self._hand_over()
-        head = "define internal i1 @finish(ptr noalias %numbers, ptr noalias %work, ptr noalias %out) #0 {\nentry:\n"
-        return "".join(self.tables) + head + "\n".join(self.lines) + f"\nret i1 {answer}\n}}\n"
+        head = "define internal i1 @finish(ptr noalias %numbers, ptr noalias %work, ptr noalias %out) #9 {\nentry:\n"
+        bits = LANES * self.t.size * 8
+        wide = f'attributes #9 = {{ nounwind "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}" }}\n'
+        return wide + "".join(self.tables) + head + "\n".join(self.lines) + f"\nret i1 {answer}\n}}\n"
 
     # ---- parts of the function
 
     def _clear(self) -> None:
-        with self.loop(0, self.mass // LANES + (self.plan.n * self.blocks if self.plan.is_solved else 0)) as k:
+        with self.loop(0, self.inverse // LANES) as k:
             self.store("zeroinitializer", self.place("%work", self.times(k, LANES)))
+
+    def _spread(self) -> None:
+        """Rows of components, each from a place of its own on, so that no vector crosses a line of the cache."""
+        n, count = self.plan.n, (self.size - self.rows) // self.stride
+        with self.loop(0, count) as row:
+            first, to = self.times(row, n), self.plus(self.times(row, self.stride), self.rows)
+            with self.loop(0, self.blocks) as b:
+                at = self.times(b, LANES)
+                p = self.place("%numbers", self.sum(first, at))
+                x = self.line(f"load {self.wide.value}, ptr {p}, align {self.t.size}")
+                self.store(x, self.place("%work", self.sum(to, at)))
 
     def _multiply(self) -> None:
         """The products, row by row: vectors of item i in all lanes, those of items j in one lane each."""
@@ -210,21 +242,22 @@ class Finish:
                     for k, m in enumerate(terms):
                         if m:
                             total = self.sum_of([(known[x], there[y]) for x, y in m])
-                            place = self._matrix_place(k, i, row, j)
+                            place = self.place("%work", self.plus(self.sum(row, j), self._first(k)))
                             old = self.load(place) if kind == "above" else "zeroinitializer"
                             self.store(self.select(mask, total, old), place)
 
-    def _matrix_place(self, k: int, i: str, row: str, j: str) -> str:
-        if k == 2 and self.plan.is_solved:
-            at = self.plus(self.times(i, self.square), self.mass)
-        else:
-            at = self.plus(row, k * self.square)
-        return self.place("%work", self.sum(at, j))
+    def _first(self, matrix: int) -> int:
+        """Where a matrix begins."""
+        return self.mass if matrix == 2 else matrix * self.part
 
     def _offset(self, matrix: int, i: int, j: int) -> int:
         if matrix == 2 and self.plan.is_solved:
-            return self.mass + max(i, j) * self.square + min(i, j)
-        return i * self.stride + matrix * self.square + j
+            i, j = max(i, j), min(i, j)  # its lower half
+        return self._first(matrix) + i * self.stride + j
+
+    def _unit_offset(self, i: int, j: int) -> int:
+        """Of the right side by the third input."""
+        return 2 * self.part + i * self.stride + j
 
     def _add(self) -> None:
         """Numbers that stand at single entries."""
@@ -234,7 +267,7 @@ class Finish:
                 at = self._offset(a.matrix, a.i, a.j)
                 plain[at] = plain.get(at, 0.0) + a.value
         if self.plan.is_solved:
-            plain |= {self._offset(1, i, self.square + i): 1.0 for i in range(self.plan.n)}  # the unit matrix
+            plain |= {self._unit_offset(i, i): 1.0 for i in range(self.plan.n)}  # the unit matrix
         if plain:
             places, values = self.table("places", list(plain)), self.constants("values", list(plain.values()))
             with self.loop(0, len(plain)) as k:
@@ -260,10 +293,12 @@ class Finish:
         if not plan.fixed:
             return
         rows = self.table("fixed", [i * self.stride for i in sorted(plan.fixed)])
-        with self.loop(0, len(plan.fixed)) as k, self.loop(0, 2 * self.blocks) as b:
-            self.store("zeroinitializer", self.place("%work", self.sum(self.entry(rows, k), self.times(b, LANES))))
+        with self.loop(0, len(plan.fixed)) as k, self.loop(0, self.blocks) as b:
+            at = self.sum(self.entry(rows, k), self.times(b, LANES))
+            self.store("zeroinitializer", self.place("%work", at))
+            self.store("zeroinitializer", self.place("%work", self.plus(at, self.part)))
         pairs = [
-            (self._offset(2, i, j), self._offset(1, i, self.square + j))
+            (self._offset(2, i, j), self._unit_offset(i, j))
             for j in sorted(plan.fixed)
             for i in range(n)
             if i not in plan.fixed and (i in plan.below[j] or j in plan.below[i])
@@ -283,7 +318,7 @@ class Finish:
         order = self.table("order", free)
         with self.loop(0, len(free)) as step:
             k = self.entry(order, step)
-            row = self.plus(self.times(k, self.square), self.mass)
+            row = self.plus(self.times(k, self.stride), self.mass)
             pivot = self.scalar("%work", self.sum(row, k))
             inverse = self.line(f"fdiv {real} {self.t.constant(1.0)}, {pivot}")
             p = self.place("%work", self.plus(k, self.inverse))
@@ -293,7 +328,7 @@ class Finish:
                 i = self.entry(carriers, e)
                 x = self.line(f"fmul {real} {self.scalar('%work', self.sum(row, i))}, {inverse}")
                 factor = self.everywhere(x)
-                to = self.plus(self.times(i, self.square), self.mass)
+                to = self.plus(self.times(i, self.stride), self.mass)
                 with self.loop(0, self.plus(self.line(f"sdiv i64 {i}, {LANES}"), 1)) as b:
                     at = self.times(b, LANES)
                     place = self.place("%work", self.sum(to, at))
@@ -307,88 +342,100 @@ class Finish:
                 )
 
     def _solve(self) -> None:
-        """Lᵀ y = right side from the last item to the first, then D⁻¹, then L x = y from the first to the last."""
-        plan, n = self.plan, self.plan.n
-        starts, carried = self.table("starts", _starts(plan.carried)), self.table("carried", _joined(plan.carried))
-        columns = (0, self.stride // (LANES * self.group))
-        with self.loop(0, n) as step:
-            i = self.line(f"sub i64 {n - 1}, {step}")
-            first, end = self.entry(starts, i), self.entry(starts, self.plus(i, 1))
-            with self.loop(*columns) as g:
-                at = self.times(g, LANES * self.group)
-                own = self.sum(self.times(i, self.stride), at)
-                start = [self.load(self.place("%work", self.plus(own, LANES * m))) for m in range(self.group)]
+        """Lᵀ y = right side from the last item to the first, then D⁻¹, then L x = y from the first to the last.
 
-                def less_carried(e: str, values: Sequence[str], i=i, at=at) -> list[str]:
-                    k = self.entry(carried, e)
-                    place = self.sum(self.plus(self.times(k, self.square), self.mass), i)
-                    return self._less_row(values, self.scalar("%work", place), self.sum(self.times(k, self.stride), at))
+        Some columns of all rows at a time, which stay in the fastest memory.
+        """
+        n, up = self.plan.n, (*self.up, tuple(range(self.group)))
+        down = self._carried_by_blocks()
+        with self.loop(0, 3) as part, self.loop(0, self.blocks // self.group) as g:
+            first = self.sum(self.times(part, self.part), self.times(g, LANES * self.group))
+            with self.loop(0, n) as step:
+                i = self.line(f"sub i64 {n - 1}, {step}")
+                self._less_rows(first, i, down, lambda k, i=i: self.sum(self.times(k, self.stride), i), None)
+            with self.loop(0, n) as k:
+                scale = self.everywhere(self.scalar("%work", self.plus(k, self.inverse)))
+                row = self.times(k, self.stride)
+                self._less_rows(first, k, [up], lambda i, row=row: self.sum(row, i), scale)
 
-                for m, x in enumerate(self.accumulated(first, end, start, less_carried)):
-                    self.store(x, self.place("%work", self.plus(own, LANES * m)))
-        starts, carriers = self.up
-        with self.loop(0, n) as k:
-            first, end = self.entry(starts, k), self.entry(starts, self.plus(k, 1))
-            scale = self.everywhere(self.scalar("%work", self.plus(k, self.inverse)))
-            row = self.plus(self.times(k, self.square), self.mass)
-            with self.loop(*columns) as g:
-                at = self.times(g, LANES * self.group)
-                own = self.sum(self.times(k, self.stride), at)
-                start = [
-                    self.product(self.load(self.place("%work", self.plus(own, LANES * m))), scale)
-                    for m in range(self.group)
-                ]
-
-                def less_carriers(e: str, values: Sequence[str], row=row, at=at) -> list[str]:
-                    i = self.entry(carriers, e)
-                    factor = self.scalar("%work", self.sum(row, i))
-                    return self._less_row(values, factor, self.sum(self.times(i, self.stride), at))
-
-                for m, x in enumerate(self.accumulated(first, end, start, less_carriers)):
-                    self.store(x, self.place("%work", self.plus(own, LANES * m)))
-
-    def _less_row(self, values: Sequence[str], factor: str, at: str) -> list[str]:
-        wide = self.everywhere(factor)
-        return [
-            self.less(x, wide, self.load(self.place("%work", self.plus(at, LANES * m)))) for m, x in enumerate(values)
+    def _carried_by_blocks(self) -> list[_Others]:
+        """The items that each item carries, by the vectors of their rows that are not 0 before the solution."""
+        plan, everything = self.plan, tuple(range(self.group))
+        used = [
+            tuple(sorted({j // LANES for j in (*below, *above)}))
+            for below, above in zip(plan.below, plan.above, strict=True)
         ]
+        kinds = sorted(set(used))
+        if self.blocks > self.group or len(kinds) > KINDS:
+            kinds, used = [everything], [everything] * plan.n
+        out = []
+        for kind in kinds:
+            rows = [[k for k in row if used[k] == kind] for row in plan.carried]
+            if any(rows):
+                out.append((self.table("starts", _starts(rows)), self.table("carried", _joined(rows)), kind))
+        return out
+
+    def _less_rows(
+        self, first: str, i: str, others: Sequence[_Others], factor_at: Callable[[str], str], scale: str | None
+    ) -> None:
+        """Row i, scaled, less the rows of others times their factors; those are in M."""
+        own = self.sum(first, self.times(i, self.stride))
+        found = [self.load(self.place("%work", self.plus(own, LANES * m))) for m in range(self.group)]
+        if scale is not None:
+            found = [self.product(x, scale) for x in found]
+        for starts, items, blocks in others:
+
+            def less(e: str, values: Sequence[str], items=items, blocks=blocks) -> list[str]:
+                k = self.entry(items, e)
+                factor = self.everywhere(self.scalar("%work", self.plus(factor_at(k), self.mass)))
+                at = self.sum(first, self.times(k, self.stride))
+                rows = [self.load(self.place("%work", self.plus(at, LANES * m))) for m in blocks]
+                return [self.less(x, factor, y) for x, y in zip(values, rows, strict=True)]
+
+            ends = self.entry(starts, i), self.entry(starts, self.plus(i, 1))
+            for m, x in zip(blocks, self.accumulated(*ends, [found[m] for m in blocks], less), strict=True):
+                found[m] = x
+        for m, x in enumerate(found):
+            self.store(x, self.place("%work", self.plus(own, LANES * m)))
 
     def _hand_over(self) -> str:
         """Rows into `out`; whether all numbers are finite."""
-        n, v, full = self.plan.n, self.wide.value, self.plan.n // LANES
-        sums = [self.wide.constant(0.0)] * 3
+        n, v = self.plan.n, self.wide.value
 
-        def row(i: str, sums: Sequence[str]) -> list[str]:
-            out = []
-            for part, before in enumerate(sums):
-                own = self.plus(self.times(i, self.stride), part * self.square)
-                to = self.plus(self.times(i, 3 * n), part * n)
+        def row(i: str, before: Sequence[str]) -> list[str]:
+            own, to = self.times(i, self.stride), self.times(i, 3 * n)
+            return [
+                self._handed_row(self.plus(own, part * self.part), self.plus(to, part * n), part, x)
+                for part, x in enumerate(before)
+            ]
 
-                def whole(b: str, before: Sequence[str], own=own, to=to, part=part) -> list[str]:
-                    at = self.times(b, LANES)
-                    x = self._signed(self.load(self.place("%work", self.sum(own, at))), part)
-                    self.store(x, self.place("%out", self.sum(to, at)))
-                    return [self._vanishing(before[0], x)]
-
-                after = self.accumulated(0, full, [before], whole)[0] if full else before
-                if n % LANES:
-                    x = self._signed(self.load(self.place("%work", self.plus(own, LANES * full))), part)
-                    p = self.place("%out", self.plus(to, LANES * full))
-                    mask = ", ".join(f"i1 {'true' if k < n % LANES else 'false'}" for k in range(LANES))
-                    self.lines.append(
-                        f"call void @llvm.masked.store.{self.wide.suffix}.p0({v} {x}, ptr {p}, i32 {self.t.size}, "
-                        f"<{LANES} x i1> <{mask}>)"
-                    )
-                    after = self._vanishing(after, x)
-                out.append(after)
-            return out
-
-        sums = self.accumulated(0, n, sums, row)
-        total = self.line(f"fadd {v} {sums[0]}, {sums[1]}")
-        total = self.line(f"fadd {v} {total}, {sums[2]}")
+        sums = self.accumulated(0, n, [self.wide.constant(0.0)] * 3, row)
+        total = self.line(f"fadd {v} {self.line(f'fadd {v} {sums[0]}, {sums[1]}')}, {sums[2]}")
         fine = self.line(f"fcmp oeq {v} {total}, {self.wide.constant(0.0)}")
         bits = self.line(f"bitcast <{LANES} x i1> {fine} to i{LANES}")
         return self.line(f"icmp eq i{LANES} {bits}, -1")
+
+    def _handed_row(self, own: str, to: str, part: int, before: str) -> str:
+        """One row of a matrix into `out`; 0 as long as all numbers are finite."""
+        full, left = divmod(self.plan.n, LANES)
+
+        def whole(b: str, before: Sequence[str]) -> list[str]:
+            at = self.times(b, LANES)
+            x = self._signed(self.load(self.place("%work", self.sum(own, at))), part)
+            self.store(x, self.place("%out", self.sum(to, at)), self.t.size)
+            return [self._vanishing(before[0], x)]
+
+        after = self.accumulated(0, full, [before], whole)[0] if full else before
+        if not left:
+            return after
+        x = self._signed(self.load(self.place("%work", self.plus(own, LANES * full))), part)
+        p = self.place("%out", self.plus(to, LANES * full))
+        mask = ", ".join(f"i1 {'true' if k < left else 'false'}" for k in range(LANES))
+        self.lines.append(
+            f"call void @llvm.masked.store.{self.wide.suffix}.p0({self.wide.value} {x}, ptr {p}, i32 {self.t.size}, "
+            f"<{LANES} x i1> <{mask}>)"
+        )
+        return self._vanishing(after, x)
 
     def _signed(self, x: str, part: int) -> str:
         return self.line(f"fneg {self.wide.value} {x}") if self.plan.is_solved and part < 2 else x
@@ -418,10 +465,11 @@ class Finish:
         return self.line(f"getelementptr {self.t.real}, ptr {array}, i64 {at}")
 
     def load(self, place: str) -> str:
-        return self.line(f"load {self.wide.value}, ptr {place}, align {self.t.size}")
+        return self.line(f"load {self.wide.value}, ptr {place}, align {LANES * self.t.size}")
 
-    def store(self, x: str, place: str) -> None:
-        self.lines.append(f"store {self.wide.value} {x}, ptr {place}, align {self.t.size}")
+    def store(self, x: str, place: str, align: int | None = None) -> None:
+        align = LANES * self.t.size if align is None else align
+        self.lines.append(f"store {self.wide.value} {x}, ptr {place}, align {align}")
 
     def scalar(self, array: str, at: str) -> str:
         return self.line(f"load {self.t.real}, ptr {self.place(array, at)}, align {self.t.size}")
@@ -432,7 +480,7 @@ class Finish:
 
     def row(self, row: int, first: str) -> str:
         """A component of LANES items; what is beyond the last one is not used."""
-        return self.load(self.place("%numbers", self.plus(first, row * self.plan.n)))
+        return self.load(self.place("%work", self.plus(first, self.rows + row * self.stride)))
 
     def everywhere(self, x: str) -> str:
         v = self.wide.value
