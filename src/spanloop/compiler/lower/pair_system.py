@@ -140,10 +140,11 @@ class PairSystem:
         for add in self.additions:
             own = entries[add.matrix]
             own[add.i, add.j] = own.get((add.i, add.j), 0.0) + (add.value if add.at is None else x[add.at])
-        rows = self._eliminated(*entries) if self.is_solved else [
-            [own.get((i, j), 0.0) for own in entries for j in range(n)] for i in range(n)
-        ]  # fmt: skip
-        outputs = tuple(y if isinstance(y, Expression) else float(y) for row in rows for y in row)
+        if self.is_solved:
+            answer = self._eliminated(*entries)
+        else:
+            answer = [[own.get((i, j), 0.0) for own in entries for j in range(n)] for i in range(n)]
+        outputs = tuple(y if isinstance(y, Expression) else float(y) for row in answer for y in row)
         nodes = live([y for y in outputs + self.front.demand_flags if isinstance(y, Expression)])
         return replace(self.front, nodes=tuple(nodes), outputs=outputs, shape=self.shape)
 

@@ -159,7 +159,9 @@ def _aligned(pointer: str, name: str, t: Real) -> list[str]:
 def _declared(text: str, t: Real, far: bool) -> str:
     wide = t.wide(LANES)
     name = f"@llvm.masked.store.{wide.suffix}.p0"
-    lines = {f"declare void {name}(": f"({wide.value}, ptr, i32, <{LANES} x i1>)"} if name + "(" in text else {}
+    lines = {"declare void @llvm.prefetch.p0(": "(ptr, i32, i32, i32)"}
+    if name + "(" in text:
+        lines[f"declare void {name}("] = f"({wide.value}, ptr, i32, <{LANES} x i1>)"
     if far:
         lines |= {"declare ptr @malloc(": "(i64)", "declare void @free(": "(ptr)"}
     return "".join(f"{head[:-1]}{tail}\n" for head, tail in lines.items() if head not in text)
@@ -240,6 +242,8 @@ class Finish:
         def row(i: Index) -> None:
             known = {x: c.everywhere(c.scalar("%numbers", c.sum(i, x * self.plan.n))) for x in left}
             own = c.times(i, self.stride)
+            if not is_added:
+                c.prefetch("%out", c.times(i, 3 * self.plan.n), 3 * self.plan.n)
 
             def block(e: Index) -> None:
                 j, mask = c.entry(columns, e), c.mask(masks, e)
@@ -351,25 +355,46 @@ class Finish:
         Some columns of all rows at a time, which stay in the fastest memory.
         """
         c, n = self.code, self.plan.n
-        down = self._carried_by_blocks()
+        down, is_short = self._carried_by_blocks(), 2 * self._pairs * self.group <= FLAT
+        if not is_short:
+            self._mirror()
+
+        def factor(k: Index, i: Index) -> Index:
+            """Of item k, carried by i; where there are many, the mirrored ones, which lie side by side."""
+            return c.sum(c.times(k, self.stride), i) if is_short else c.sum(c.times(i, self.stride), k)
 
         def columns(part: Index, g: Index) -> None:
             first = c.sum(c.times(part, self.part), c.times(g, LANES * self.group))
 
             def inward(step: Index) -> None:
                 i = c.less_index(n - 1, step)
-                self._less_rows(first, i, down, lambda k: c.sum(c.times(k, self.stride), i), None)
+                self._less_rows(first, i, down, lambda k: factor(k, i), None)
 
             def outward(k: Index) -> None:
                 scale = c.everywhere(c.scalar("%work", c.sum(k, self.inverse)))
                 row = c.times(k, self.stride)
                 self._less_rows(first, k, [self.up], lambda i: c.sum(row, i), scale)
 
-            with c.flat(2 * self._pairs * self.group <= FLAT):
+            with c.flat(is_short):
                 c.each(0, n, inward)
                 c.each(0, n, outward)
 
         c.each(0, 3, lambda part: c.each(0, self.blocks // self.group, lambda g: columns(part, g)))
+
+    def _mirror(self) -> None:
+        """L above the diagonal too."""
+        c = self.code
+        starts, carriers, _ = self.up
+
+        def row(k: Index) -> None:
+            def one(e: Index) -> None:
+                i = c.entry(carriers, e)
+                x = c.scalar("%work", c.sum(c.sum(c.times(k, self.stride), i), self.mass))
+                c.set(x, "%work", c.sum(c.sum(c.times(i, self.stride), k), self.mass))
+
+            c.each(c.entry(starts, k), c.entry(starts, c.sum(k, 1)), one)
+
+        c.each(0, self.plan.n, row)
 
     def _carried_by_blocks(self) -> list[_Others]:
         """The items that each item carries, by the vectors of their rows that are not 0 before the solution."""

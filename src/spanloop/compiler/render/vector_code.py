@@ -156,6 +156,12 @@ class VectorCode:
             f"i32 {self.t.size}, <{LANES} x i1> {mask})"
         )
 
+    def prefetch(self, array: str, at: Index, count: int) -> None:
+        """Ask for the lines of memory of numbers that will be written."""
+        for k in range(0, count, 64 // self.t.size):
+            place = self.place(array, self.sum(at, k))
+            self.lines.append(f"call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 2, i32 1)")
+
     def scalar(self, array: str, at: Index) -> str:
         return self.line(f"load {self.t.real}, ptr {self.place(array, at)}, align {self.t.size}")
 
