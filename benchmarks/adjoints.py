@@ -1,8 +1,9 @@
-"""What a step of the adjoint takes beside the step itself: `python benchmarks/adjoints.py [case ...]`.
+"""What a step of the adjoint takes beside the step itself: `python benchmarks/adjoints.py [case ... | tangents]`.
 
 A step that records its state, and the step of its adjoint: operations, processor time of one thread in a batch (medians
 and quartiles, interleaved), and seconds to compile. Derivatives are by q, v and the torques of every step; with "live"
-also by all parameters. Goals: 4 times the operations, 5.5 times the time.
+also by all parameters. Goals: 4 times the operations, 5.5 times the time. With `tangents`, forward sensitivities along
+eight directions stand in the place of the adjoint.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from trees import pair
 import spanloop as sl
 from spanloop.compiler.lower.adjoint import adjoint
 from spanloop.compiler.lower.schedule import Schedule
+from spanloop.compiler.lower.tangent import tangent
 from spanloop.compiler.runtime.rollout import Rollout, Steps
 from spanloop.simulation.integrators.integrator import schedule
 from spanloop.simulation.integrators.step_schedule import StateLayout
@@ -75,7 +77,7 @@ def loops(model, q, integrator: str, runs: int, **how) -> tuple[Loop, Loop]:
     parts |= {"time": t} | {n: rng.normal(size=(runs, STEPS, back.sizes[n])) for n in back.controls if n[:2] == "g."}
     rows = np.concatenate([parts[n] for n in back.controls], axis=-1)[:, ::-1]
     lam = rng.normal(size=(runs, back.width(back.state)))
-    return ahead, Loop("adjoint", back, lam, problem.constants, np.ascontiguousarray(rows))
+    return ahead, Loop("derived", back, lam, problem.constants, np.ascontiguousarray(rows))
 
 
 def _split(s: Schedule, names, rows: np.ndarray):
@@ -83,13 +85,23 @@ def _split(s: Schedule, names, rows: np.ndarray):
     return zip(names, np.split(rows, ends[:-1], axis=-1), strict=True)
 
 
-def report(label: str, model, q, integrator: str = "rk4", **how) -> None:
+def sensitive(ahead: Loop) -> Loop:
+    """The run with its forward sensitivities along eight directions of q and v."""
+    s = ahead.schedule
+    both = tangent(s, ("q", "v"), ("q", "v.closed" if "v.closed" in s.sizes else "v"), 8)
+    state = np.random.default_rng(4).normal(size=(len(ahead.state), both.width(both.state)))
+    state[:, : s.width(s.state)] = ahead.state
+    return Loop("derived", both, state, ahead.constants, ahead.controls)
+
+
+def report(label: str, model, q, integrator: str, forward: bool, **how) -> None:
     """One line of the table."""
     own = loops(model, q, integrator, BATCH, **how)
+    own = (own[0], sensitive(own[0])) if forward else own
     found = compare({x.name: calls("go()", go=x.go) for x in own}, BATCH * STEPS, 15)
     step, back = (x.schedule.operations for x in own)
     cells = [f"{label}, {integrator}", str(step), f"{back} ({back / step:.2f} x)", found["step"].text()]
-    cells += [f"{found['adjoint'].text()} ({found['adjoint'].median / found['step'].median:.2f} x)"]
+    cells += [f"{found['derived'].text()} ({found['derived'].median / found['step'].median:.2f} x)"]
     print("| " + " | ".join([*cells, *(f"{x.first:.1f}" for x in own)]) + " |", flush=True)
 
 
@@ -108,9 +120,10 @@ def cases():
 
 
 if __name__ == "__main__":
-    print("| case | operations | adjoint | step [ns] | adjoint [ns] | compile [s] | adjoint [s] |")
+    print("| case | operations | derived | step [ns] | derived [ns] | compile [s] | derived [s] |")
     print("|---|---|---|---|---|---|---|")
-    wanted = sys.argv[1:]
+    wanted = [x for x in sys.argv[1:] if x != "tangents"]
+    forward = "tangents" in sys.argv
     for name, model, q, integrator, how in cases():
         if not wanted or any(w.lower() in f"{name}, {integrator}".lower() for w in wanted):
-            report(name, model, q, integrator, **how)
+            report(name, model, q, integrator, forward, **how)

@@ -57,6 +57,7 @@ def test_along_a_direction_it_is_the_difference_of_jacobians(name, axes):
     np.testing.assert_allclose(H @ dq, np.asarray(expected, float), rtol=0, atol=1e-11 * np.abs(H).max())
 
 
+@pytest.mark.slow
 def test_long_chains_take_a_direction_at_a_time_and_agree():
     """A frame that more than 24 DoF carry: no kernel of all entries."""
     model = zoo.chain(26)

@@ -342,6 +342,12 @@ def test_names_that_do_not_exist_are_refused_with_the_nearest():
         robot.linearize([0.0, 0.0], outputs="pole.posit")
     with pytest.raises(InputError, match="twice"):
         robot.linearize([0.0, 0.0], inputs=["rail", "rail"])
+    with pytest.raises(InputError, match="outputs name 'rail' twice"):
+        robot.linearize([0.0, 0.0], outputs=["rail", "rail"])
+    with pytest.raises(InputError, match=r"does not take \(q, v\)"):
+        robot.linearize([0.0, 0.0], outputs=lambda q: q[0])
+    with pytest.raises(InputError, match="cannot be differentiated: `if` on a traced condition"):
+        robot.linearize([0.0, 0.0], outputs=lambda q, v: q[0] if q[0] > 0.0 else 0.0)
     with pytest.raises(InputError, match="not finite"):
         robot.linearize([0.0, 0.0], outputs={"root": lambda q, v: np.sqrt(q[0])})
 

@@ -78,7 +78,7 @@ class LinearCalls(DerivativeCalls):
         *,
         dofs: Dofs = None,
         active_loops: Iterable[str] | None = None,
-        tolerance: float | None = None,
+        tolerance: float = 1e-6,
     ) -> Modes:
         """Return natural frequencies, damping and shapes of the small motions about an equilibrium q (nq,).
 
@@ -91,7 +91,7 @@ class LinearCalls(DerivativeCalls):
 
         tau (nv,): constant torques; by default the least ones of actuated joints that hold the state. dofs: independent
         DoF, by default those that are best at q; frequencies do not depend on the choice. tolerance [rad, or of the
-        mechanism's length]: how far away the equilibrium may be, 1e-6 by default, in float32 1e-3.
+        mechanism's length]: how far away the equilibrium may be. Computed in double precision, whatever the dtype.
 
         StateError: q is no equilibrium, a loop is open, or the loops are in a singular configuration.
 
@@ -102,4 +102,7 @@ class LinearCalls(DerivativeCalls):
         from spanloop.linear.modes import modes
 
         robot: Any = self
-        return modes(robot._with_active_loops(robot._active("modes", active_loops)), q, tau, dofs, tolerance)
+        robot = robot._with_active_loops(robot._active("modes", active_loops))
+        if self._options["dtype"] != "float64":
+            robot = type(robot)(robot.model, method=robot.method, **{**robot._options, "dtype": "float64"})
+        return modes(robot, q, tau, dofs, tolerance)

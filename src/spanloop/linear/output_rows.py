@@ -107,6 +107,11 @@ def output_rows(
     one = isinstance(outputs, str | Mapping) or callable(outputs)
     every: Any = [outputs] if one else outputs
     rows = [row for each in every for row in _rows(changes, each)]
+    twice = [row.name for k, row in enumerate(rows) if row.name in [x.name for x in rows[:k]]]
+    if twice:
+        raise InputError(
+            f"linearize: outputs name {twice[0]!r} twice; functions have the names of {{'name': function}}"
+        )
     k = changes.dq.shape[-1]
     C, D = np.full((len(good), len(rows), k), np.nan), np.full((len(good), len(rows), m), np.nan)
     for place, row in enumerate(rows):

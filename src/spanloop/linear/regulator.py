@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from spanloop.errors import InputError, UnsupportedError, nearest
 from spanloop.linear.optional_packages import optional
 from spanloop.linear.responses import decay, decays, poles, rounded, spectrum
+from spanloop.model.user_input import number
 
 if TYPE_CHECKING:
     from spanloop.linear.linear_model import LinearModel
@@ -230,8 +231,8 @@ def _energies(model: LinearModel, time: float | None) -> tuple[np.ndarray, np.nd
         raise InputError(
             "lqr: Q and R have defaults only for models of robot.linearize; give both, for example Q=1, R=1"
         )
-    T = _usual_time(model) if time is None else float(time)
-    if not (np.isfinite(T) and T > 0.0):
+    T = _usual_time(model) if time is None else number(time, "lqr: time")
+    if T <= 0.0:
         raise InputError(f"lqr: time is {time!r}; expected a time > 0 [s]")
     n = len(model.mass)
     Q = np.zeros((2 * n, 2 * n))

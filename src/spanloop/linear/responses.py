@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from spanloop.errors import InputError
 from spanloop.linear.optional_packages import optional
+from spanloop.model.user_input import number
 
 if TYPE_CHECKING:
     from spanloop.linear.linear_model import LinearModel
@@ -100,7 +101,10 @@ def is_stable(model: LinearModel) -> np.ndarray:
 
 def frequency_response(model: LinearModel, frequencies: ArrayLike) -> np.ndarray:
     """C (s − A)⁻¹ B + D (..., n, p, m), s = jω; (..., p, m) for one ω."""
-    omega = np.asarray(frequencies, dtype=float)
+    try:
+        omega = np.asarray(frequencies, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"frequency_response: frequencies are {frequencies!r}; expected numbers [rad/s]") from None
     if omega.ndim > 1 or not np.isfinite(omega).all():
         raise InputError(
             f"frequency_response: frequencies have shape {omega.shape}; expected finite numbers (n,) [rad/s]"
@@ -154,10 +158,10 @@ def usual_frequencies(model: LinearModel, count: int = _SAMPLES) -> np.ndarray:
 
 def discrete(model: LinearModel, step: float) -> LinearModel:
     """The model over steps with constant inputs: exp of [A B; 0 0] step."""
-    h = float(step)
+    h = number(step, "discrete: step")
     if model.step is not None:
         raise InputError(f"discrete: the model is in discrete time already, with steps of {model.step:g} s")
-    if not (np.isfinite(h) and h > 0.0):
+    if h <= 0.0:
         raise InputError(f"discrete: step is {step!r}; expected a time > 0 [s]")
     linalg = optional("scipy.linalg", "discrete", "scipy")
     k, m = model.B.shape[-2:]

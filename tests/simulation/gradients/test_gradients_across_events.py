@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import spanloop as sl
-from spanloop.errors import Reason, StateError
+from spanloop.errors import InputError, Reason, StateError
 
 G = 9.81
 
@@ -116,6 +116,24 @@ def test_a_sling_that_lets_go_at_an_angle_throws_as_a_pendulum_swings():
     np.testing.assert_allclose(far.value, length * sine + s * cosine * flight, atol=1e-9)
     np.testing.assert_allclose(far.v[0], cosine * (ds * flight + s * dflight), atol=1e-8)
     np.testing.assert_allclose([time.value, time.v[0]], [swing + flight, dswing + dflight], atol=1e-8)
+
+
+@pytest.mark.slow
+def test_a_throw_moves_with_the_time_at_which_the_string_lets_go():
+    """Free flight after the release at t: dz(T)/dt = (acceleration on the string − acceleration in flight) (T − t)."""
+    at, duration = 0.155, 0.5
+    given = {"q": [0.0, -0.4], "v": [3.0, 0.0], "duration": duration, "step": 1e-3}
+    events = [sl.events.Release("string", at=at)]
+    found = sl.gradient(thrown(), lambda q, v: q["z"], events=events, wrt="at", **given)
+    run = sl.simulate(thrown(), events=events, **given)
+    z = run.events.q[0, 1]
+    tension = (run.events.v_before[0] @ run.events.v_before[0] - G * z) / 0.4  # over the mass
+    np.testing.assert_allclose(found.at, [-z / 0.4 * tension * (duration - at)], rtol=1e-8)
+    s = sl.sensitivities(thrown(), events=events, wrt="at", **given)
+    assert s.names == ("at.0",)
+    np.testing.assert_allclose(s.dq[-1, 1], found.at, rtol=1e-12)
+    with pytest.raises(InputError, match="no event has a time"):
+        sl.gradient(thrown(), lambda q, v: q["z"], wrt="at", **given)
 
 
 def speed_at(start: float, angle: float, length: float) -> tuple[float, float]:

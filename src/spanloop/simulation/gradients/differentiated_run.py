@@ -18,7 +18,7 @@ from spanloop.kernels import of_model
 from spanloop.model import Model
 from spanloop.simulation.controllers import Callback
 from spanloop.simulation.events.endings import Events
-from spanloop.simulation.gradients.wanted import PARAMETERS, Wanted
+from spanloop.simulation.gradients.wanted import MOMENTS, PARAMETERS, Wanted
 from spanloop.simulation.integrators.integrator import Integrator, rollout, schedule, schedule_key
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import Problem
@@ -64,6 +64,8 @@ class DifferentiatedRun:
             parameters = robot.model.parameters()
         method = robot.method if others["method"] is None else others["method"]
         problem = Problem.of(robot, q, v, step=step, parameters=parameters, **{**others, "method": method})
+        if not wanted.sizes(problem).get(MOMENTS, 1):
+            raise InputError(f"{function}: wrt holds 'at', but no event has a time; give events at=, a time in seconds")
         width = len(problem) * (robot.model.nq + robot.model.nv)
         times = grid(duration, step, sample, width * (1 + wanted.columns(problem) if by_samples else 1))
         problem, chosen = with_stiffness(problem, chosen, times.h)

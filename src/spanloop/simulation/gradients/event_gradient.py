@@ -18,6 +18,7 @@ from spanloop.simulation.gradients.event_maps import EventMaps
 from spanloop.simulation.gradients.event_parts import PART_LENGTH, PART_TIME, Parts, parts_of
 from spanloop.simulation.gradients.event_soundness import must_be_supported, must_have_gone_well
 from spanloop.simulation.gradients.traced_loss import TracedLoss
+from spanloop.simulation.gradients.wanted import MOMENTS
 
 
 @dataclass
@@ -50,7 +51,7 @@ class EventGradient:
         return EventGradient(run, final, along)
 
     def cotangents(self) -> dict[str, np.ndarray]:
-        """Derivatives (n, size) by arrays q, v, p, u of a step, those that are wanted; u of steps (n, steps, width)."""
+        """Derivatives (n, size) by arrays q, v, p, at of a step, those that are wanted; u (n, steps or 1, width)."""
         problem, grid = self.run.problem, self.run.grid
         n, sizes = len(problem), problem.system.sizes
         wanted = tuple(dict.fromkeys(("q", "v", *self.run.wanted.arrays)))
@@ -58,7 +59,7 @@ class EventGradient:
         self.value = np.full(n, np.nan)
         if "u" in wanted:
             out["u"] = np.zeros((n, 1 if self.run.inputs_are_constant else grid.steps, sizes["u"]))
-        maps = EventMaps(problem, tuple(x for x in wanted if x == "p"))
+        maps = EventMaps(problem, tuple(x for x in wanted if x in ("p", MOMENTS)))
         for k in range(n):
             try:
                 parts = parts_of(problem, *self.run.taken, self.run.integrator.name, k)

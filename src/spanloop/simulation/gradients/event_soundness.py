@@ -16,6 +16,7 @@ from spanloop.simulation.events.location import RESOLVED
 from spanloop.simulation.events.switches import Watcher
 from spanloop.simulation.gradients.event_maps import EventMaps
 from spanloop.simulation.gradients.event_parts import REPEATED, Moment, Parts
+from spanloop.simulation.gradients.wanted import MOMENTS
 from spanloop.simulation.problem import Problem
 from spanloop.trajectory import EndReason
 
@@ -136,6 +137,7 @@ def _must_fire_at_once(parts: Parts, maps: EventMaps, moment: Moment, fired: np.
     """Refuse an event at the start whose value is 0 there: it is at the edge of happening."""
     for j in fired:
         timed = maps.problem.system.switching is not None and _watcher(maps, int(j)).moment >= 0
+        timed = timed and MOMENTS not in maps.moving
         if not (timed or g[j] < -AT_ONCE):
             raise _not_smooth(
                 f"{_name(maps, int(j))} happens at the start, t = {moment.time:.9g} s, where its value is {g[j]:.3g}: "
@@ -147,7 +149,7 @@ def _alone(parts: Parts, maps: EventMaps, moment: Moment, fired: np.ndarray, g: 
     """The one watcher whose crossing is the event."""
     if maps.problem.system.switching is not None:
         watchers = [_watcher(maps, int(j)) for j in fired]
-        if all(w.moment >= 0 for w in watchers):
+        if all(w.moment >= 0 for w in watchers) and (len(fired) == 1 or MOMENTS not in maps.moving):
             return int(fired[0])
         fired = np.array([j for j, w in zip(fired, watchers, strict=True) if w.kind != "pull" or abs(g[j]) <= AT_ONCE
                           or len(fired) == 1], int)  # fmt: skip

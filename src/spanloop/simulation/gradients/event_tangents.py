@@ -29,6 +29,7 @@ from spanloop.simulation.gradients.event_soundness import (
     must_be_transversal,
     must_have_gone_well,
 )
+from spanloop.simulation.gradients.wanted import MOMENTS
 
 Arrays = dict[str, np.ndarray]
 
@@ -195,13 +196,13 @@ def sampled_rates(
 ) -> tuple[Arrays, Arrays, dict[int, Refusal]]:
     """Samples q, v (n, samples, size), their rates (n, samples, k, size), and why runs have none.
 
-    of_q (n, k, nq), of_v (n, k, nv): rates at the start; seeds: of p (k, size) and u (k, steps or 1, size). A sample at
-    the moment of an event is the one before it.
+    of_q (n, k, nq), of_v (n, k, nv): rates at the start; seeds: of p, at (k, size) and u (k, steps or 1, size). A
+    sample at the moment of an event is the one before it.
     """
     problem, g = run.problem, run.grid
     must_be_supported(run.function, problem, run.integrator.dtype)
     n, k = of_q.shape[:2]
-    sizes, fixed = {"q": of_q.shape[2], "v": of_v.shape[2]}, tuple(x for x in run.wanted.arrays if x == "p")
+    sizes, fixed = {"q": of_q.shape[2], "v": of_v.shape[2]}, tuple(x for x in run.wanted.arrays if x in ("p", MOMENTS))
     samples = {name: np.full((n, g.samples, size), np.nan) for name, size in sizes.items()}
     rates = {name: np.full((n, g.samples, k, size), np.nan) for name, size in sizes.items()}
     refused: dict[int, Refusal] = {}

@@ -20,7 +20,7 @@ from spanloop.simulation.gradients.differentiated_run import DifferentiatedRun
 from spanloop.simulation.gradients.event_gradient import EventGradient
 from spanloop.simulation.gradients.objective import Objective
 from spanloop.simulation.gradients.start_map import StartMap
-from spanloop.simulation.gradients.wanted import PARAMETERS
+from spanloop.simulation.gradients.wanted import MOMENTS, PARAMETERS
 from spanloop.simulation.integrators.integrator import AUTO, Integrator
 from spanloop.simulation.system import Closures
 
@@ -37,6 +37,7 @@ class Gradient:
         tau, inputs: derivatives by the torques, or the inputs of the controller: (..., steps, n) where each step has
             its own, (..., n) or (..., 1, n) as they are given where all steps share them.
         parameters: derivatives by the live parameters, (..., n), packed as model.parameters().
+        at: derivatives by the times of events [1/s], (..., n), in the order in which events with `at=` are given.
         names: of the parameters.
     """
 
@@ -46,6 +47,7 @@ class Gradient:
     tau: np.ndarray | None = None
     inputs: np.ndarray | None = None
     parameters: np.ndarray | None = None
+    at: np.ndarray | None = None
     names: tuple[str, ...] = ()
 
     def parameter(self, name: str) -> np.ndarray:
@@ -98,7 +100,8 @@ def gradient(
             sl.simulate. Gains of a controller are inputs (n,) that all steps share.
         running: a function (t, q, v) or (t, q, v, u) -> number that is integrated over the run and added to the loss,
             by the trapezoidal rule on the grid of steps; u are the torques, or the inputs of the controller.
-        wrt: what derivatives are taken by: some of "q", "v", "tau" or "inputs", "parameters", or names of parameters.
+        wrt: what derivatives are taken by: some of "q", "v", "tau" or "inputs", "parameters" or names of them,
+            "at" (the times of events).
         integrator: "rk4", "euler", "midpoint", "implicit", or an sl.Integrator with dtype, threads and progress.
         events: as in sl.simulate: loops that attach and release, one-sided constraints, stops (limits="stop" too),
             grasps, bodies that come and go, conditions that end a run. The times of events move with what the
@@ -166,6 +169,8 @@ def _of(
     wanted = run.wanted.names
     if PARAMETERS in wanted:
         rows[PARAMETERS] = found["p"] + at_start.get("p", 0.0)
+    if MOMENTS in wanted:
+        rows[MOMENTS] = found[MOMENTS]
     for name in ("tau", "inputs"):
         if name in wanted:
             rows[name] = found["u"] if run.has_step_axis else found["u"][:, 0]

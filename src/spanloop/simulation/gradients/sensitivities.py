@@ -24,7 +24,7 @@ from spanloop.simulation.controllers import Controller
 from spanloop.simulation.gradients.differentiated_run import DifferentiatedRun
 from spanloop.simulation.gradients.event_tangents import Arrays, sampled_rates
 from spanloop.simulation.gradients.start_map import StartMap, joint_rates
-from spanloop.simulation.gradients.wanted import PARAMETERS, Wanted
+from spanloop.simulation.gradients.wanted import MOMENTS, PARAMETERS, Wanted
 from spanloop.simulation.integrators.integrator import AUTO, Integrator, schedule
 from spanloop.simulation.system import Closures
 
@@ -40,8 +40,8 @@ class Sensitivities:
         q, v: the samples (..., samples, nq) and (..., samples, nv), as those of sl.simulate.
         dq: derivatives of q at joint rates, (..., samples, nv, k).
         dv: derivatives of v, (..., samples, nv, k).
-        names: of the k columns: "q.elbow", "v.elbow", "tau.elbow" or "inputs.0", names of parameters; of inputs that
-            each step has for itself "tau.elbow@3", the third after the first step.
+        names: of the k columns: "q.elbow", "v.elbow", "tau.elbow" or "inputs.0", names of parameters, "at.0"; of inputs
+            that each step has for itself "tau.elbow@3", the third after the first step.
         widths: how many columns belong to each of what derivatives were taken by, {"q": nv, ...}.
     """
 
@@ -111,7 +111,8 @@ def sensitivities(
         model: a Model or a Dynamics.
         q, v, duration, step, method, tau, controller, inputs, forces, closures, limits, parameters, sample, start: as
             in sl.simulate. Of closed loops derivatives by q and v are along closed motions.
-        wrt: what derivatives are taken by: some of "q", "v", "tau" or "inputs", "parameters", or names of parameters.
+        wrt: what derivatives are taken by: some of "q", "v", "tau" or "inputs", "parameters" or names of them,
+            "at" (the times of events).
         integrator, events, contacts: as in sl.gradient.
 
     Returns:
@@ -209,7 +210,7 @@ class _TangentRun:
     def _across_events(self) -> tuple[Arrays, Arrays, dict[int, Refusal]]:
         """As _taken, of runs with events."""
         rows, width = self.run.inputs.shape[1:]
-        seeds = {"p": self._units["p"], "u": self._units["u"].reshape(self.columns, rows, width)}
+        seeds = {n: self._units[n] for n in ("p", MOMENTS)} | {"u": self._units["u"].reshape(self.columns, rows, width)}
         return sampled_rates(self.run, *StartMap(self.run.problem).pushed(self._units), seeds)
 
     def _shaped(self, rates: np.ndarray | None, name: str) -> np.ndarray:
@@ -229,7 +230,7 @@ class _TangentRun:
         rows = self.run.inputs.shape[1] * self.run.inputs.shape[2]
         live = len(model.parameters())
         out = {"q": np.zeros((k, model.nv)), "v": np.zeros((k, model.nv)), "u": np.zeros((k, rows))}
-        out["p"] = np.zeros((k, live))
+        out |= {"p": np.zeros((k, live)), MOMENTS: np.zeros((k, self.widths.get(MOMENTS, 0)))}
         at = 0
         for name, array in zip(self.run.wanted.names, self.run.wanted.arrays, strict=True):
             places = self.run.wanted.places if name == PARAMETERS else range(self.widths[name])
@@ -288,15 +289,19 @@ class _TangentRun:
         return np.ascontiguousarray(np.concatenate([rows, wide], axis=2), rows.dtype)
 
     def _names(self) -> tuple[str, ...]:
-        return column_names(self.run.problem.model, self.run.wanted, self.run.inputs.shape[1:])
+        return column_names(
+            self.run.problem.model, self.run.wanted, self.run.inputs.shape[1:], self.widths.get(MOMENTS, 0)
+        )
 
 
-def column_names(model: Model, wanted: Wanted, inputs: tuple[int, ...]) -> tuple[str, ...]:
-    """Names of columns; inputs: rows and width of the inputs."""
+def column_names(model: Model, wanted: Wanted, inputs: tuple[int, ...], moments: int = 0) -> tuple[str, ...]:
+    """Names of columns; inputs: rows and width of the inputs; moments: how many events have times."""
     dofs, out = dof_names(model), list[str]()
     for name in wanted.names:
         if name == PARAMETERS:
             out += [model.parameters().names[k] for k in wanted.places]
+        elif name == MOMENTS:
+            out += [f"{name}.{k}" for k in range(moments)]
         elif name in ("q", "v"):
             out += [f"{name}.{dof}" for dof in dofs]
         else:

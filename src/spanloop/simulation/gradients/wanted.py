@@ -10,14 +10,15 @@ from spanloop.errors import InputError, nearest
 from spanloop.model import Model
 from spanloop.simulation.problem import Problem
 
-STATE, INPUTS, PARAMETERS = ("q", "v"), ("tau", "inputs"), "parameters"
+STATE, INPUTS, PARAMETERS, MOMENTS = ("q", "v"), ("tau", "inputs"), "parameters", "at"
 
 
 @dataclass(frozen=True)
 class Wanted:
     """Arguments of sl.simulate, and places of parameters.
 
-    names: of q, v, tau or inputs, parameters, in the order that was asked for; places: of the wanted parameters.
+    names: of q, v, tau or inputs, parameters, at (the times of events), in the order that was asked for; places: of
+    the wanted parameters.
     """
 
     names: tuple[str, ...]
@@ -37,8 +38,8 @@ class Wanted:
                 name = PARAMETERS
             elif name == PARAMETERS:
                 places += range(len(parameters))
-            elif name not in (*STATE, *INPUTS):
-                known = (*STATE, *INPUTS, PARAMETERS, *parameters)
+            elif name not in (*STATE, *INPUTS, MOMENTS):
+                known = (*STATE, *INPUTS, PARAMETERS, MOMENTS, *parameters)
                 raise InputError(f"{function}: wrt holds {name!r}; {nearest(str(name), known)}")
             if name not in names:
                 names.append(name)
@@ -51,7 +52,8 @@ class Wanted:
         """How many numbers there are of each that is wanted."""
         nv, rows = problem.model.nv, problem.inputs.values
         width = 0 if rows is None else rows.shape[-1] * rows.shape[-2]
-        known = {"q": nv, "v": nv, "tau": width, "inputs": width, PARAMETERS: len(self.places)}
+        moments = len(problem.system.switching.moments) if problem.system.switching else 0
+        known = {"q": nv, "v": nv, "tau": width, "inputs": width, PARAMETERS: len(self.places), MOMENTS: moments}
         return {name: known[name] for name in self.names}
 
     def columns(self, problem: Problem) -> int:
@@ -60,7 +62,7 @@ class Wanted:
 
     @property
     def arrays(self) -> tuple[str, ...]:
-        """Names of the arrays of a step: q, v, u, p."""
+        """Names of the arrays of a step: q, v, u, p, at."""
         return tuple({"tau": "u", "inputs": "u", PARAMETERS: "p"}.get(n, n) for n in self.names)
 
 
