@@ -240,6 +240,7 @@ CLOSED = {
     "n_four_bar": (lambda: sl.zoo.n_four_bar(2), lambda: sl.zoo.n_four_bar_start(2)),
     "stewart": (lambda: sl.zoo.stewart(), lambda: sl.zoo.stewart_start()),
     "delta": (lambda: sl.zoo.delta(), lambda: sl.zoo.delta_start()),
+    "bricard": (lambda: sl.zoo.bricard(), lambda: sl.zoo.bricard_start()),
     "slider_crank": (lambda: sl.zoo.slider_crank(), lambda: sl.zoo.slider_crank_start()),
 }
 

@@ -25,7 +25,7 @@ from spanloop.compiler.lower.adjoint import adjoint, sampling
 from spanloop.compiler.runtime.rollout import Rollout, Steps
 from spanloop.errors import Reason, Refusal, StateError
 from spanloop.simulation.gradients.event_maps import EventMaps
-from spanloop.simulation.gradients.event_parts import PART_LENGTH, PART_TIME, Moment, Parts, places
+from spanloop.simulation.gradients.event_parts import PART_LENGTH, PART_TIME, Moment, Parts, kept_rollout, places
 from spanloop.simulation.gradients.event_soundness import Crossing, crossing_of, must_be_transversal
 
 Arrays = dict[str, np.ndarray]
@@ -219,13 +219,5 @@ def _beside(now: _Cotangents, crossing: Crossing, part: int) -> _Cotangents:
 def _compiled(parts: Parts, wrt: tuple[str, ...], velocity: str, samples: bool = False) -> Rollout:
     """The compiled adjoint of the parts, or of the sample at the run's end."""
     key = f"{parts.rollout.key}|adjoint{'|sampling' * samples}|{wrt}"
-    if key not in _rollouts:
-        while len(_rollouts) >= _MOST:
-            _rollouts.pop(next(iter(_rollouts)))
-        forward = sampling(parts.schedule) if samples else parts.schedule
-        _rollouts[key] = Rollout(key, lambda: adjoint(forward, wrt, ("q", velocity)), "float64", 1, parts.rollout.label)
-    return _rollouts[key]
-
-
-_rollouts: dict[str, Rollout] = {}
-_MOST = 16
+    forward = sampling(parts.schedule) if samples else parts.schedule
+    return kept_rollout(key, lambda: adjoint(forward, wrt, ("q", velocity)), f"backwards {parts.rollout.label}")

@@ -14,7 +14,7 @@ the end of a step is followed by a part of no length.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -167,15 +167,20 @@ def part_rollout(system: System, name: str, dtype: str) -> Rollout:
     """The compiled steps of part_schedule."""
     frozen = replace(system, frozen=True) if system.switching else system
     key = integrators.schedule_key(frozen, Events(system.model), name, dtype) + "|parts"
-    if key not in _rollouts:
-        while len(_rollouts) >= _MOST:
-            _rollouts.pop(next(iter(_rollouts)))
-        _rollouts[key] = Rollout(key, lambda: part_schedule(system, name, dtype), dtype, 1, of_model(system.model))
-    return _rollouts[key]
+    return kept_rollout(key, lambda: part_schedule(system, name, dtype), of_model(system.model))
 
 
-_rollouts: dict[str, Rollout] = {}
-_MOST = 16
+def kept_rollout(key: str, make: Callable[[], Schedule], label: str) -> Rollout:
+    """The compiled steps of a schedule; a recent one is used again."""
+    found = _rollouts.pop(key, None) or Rollout(key, make, "float64", 1, label)
+    for oldest in tuple(_rollouts)[: 1 - _MOST]:
+        _rollouts.pop(oldest, None)  # another thread may have done so
+    _rollouts[key] = found
+    return found
+
+
+_rollouts: dict[str, Rollout] = {}  # by key, the oldest first
+_MOST = 32
 
 
 def _with_own_time(x: Item) -> Item:

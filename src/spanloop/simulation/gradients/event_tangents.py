@@ -22,7 +22,15 @@ from spanloop.compiler.runtime.rollout import Rollout, Steps
 from spanloop.errors import Reason, Refusal, StateError
 from spanloop.simulation.gradients.differentiated_run import DifferentiatedRun
 from spanloop.simulation.gradients.event_maps import EventMaps
-from spanloop.simulation.gradients.event_parts import PART_LENGTH, PART_TIME, Moment, Parts, parts_of, places
+from spanloop.simulation.gradients.event_parts import (
+    PART_LENGTH,
+    PART_TIME,
+    Moment,
+    Parts,
+    kept_rollout,
+    parts_of,
+    places,
+)
 from spanloop.simulation.gradients.event_soundness import (
     crossing_of,
     must_be_supported,
@@ -172,20 +180,10 @@ def _of_step(u: np.ndarray, step: int) -> np.ndarray:
 def _compiled(parts: Parts, wrt: tuple[str, ...], velocity: str, columns: int) -> Rollout:
     """The compiled tangents of the parts."""
     key = f"{parts.rollout.key}|tangents|{wrt}|{columns}"
-    if key not in _rollouts:
-        while len(_rollouts) >= _MOST:
-            _rollouts.pop(next(iter(_rollouts)))
-        schedule = parts.schedule
-
-        def make() -> Schedule:
-            return tangent(schedule, wrt, ("q", velocity), columns)
-
-        _rollouts[key] = Rollout(key, make, "float64", 1, parts.rollout.label)
-    return _rollouts[key]
-
-
-_rollouts: dict[str, Rollout] = {}
-_MOST = 16
+    schedule = parts.schedule
+    return kept_rollout(
+        key, lambda: tangent(schedule, wrt, ("q", velocity), columns), f"with its rates {parts.rollout.label}"
+    )
 
 
 # ---- the samples of all runs
