@@ -49,6 +49,8 @@ How to read it:
 * Lengths are compared after division by the **characteristic length** of their loop, the median distance between
   neighbouring joints: kernels refuse a state as open where the root of the sum of the squares of all loops' errors
   exceeds 1e-3 (rad, or shares of this length), runs a start where one of these errors does.
+* **Derivatives** along closed motions lose digits sooner than accelerations: with rounding ε of the rows they are off by ε/σ² at rest and ε/σ³ in motion. States at
+  which this exceeds 1e-4 are refused ([gradients.md](gradients.md#closed-loops)).
 * The mass matrix of the tree must be regular by itself, also where loops would determine the motion: a coupler without mass and
   inertia is refused (`Reason.SINGULAR_MASS`). `closures="minimal"` can simulate it where it supports the mechanism.
 """

@@ -33,6 +33,7 @@ _PUBLIC = {
     "load_run": "spanloop.trajectory.files.storage",
     "on_scalars": "spanloop.kernels",
     "operators": "spanloop.algorithms.closed.model_operators",
+    "sensitivities": "spanloop.simulation.gradients.sensitivities",
     "simulate": "spanloop.simulation.simulate",
     "where": "spanloop.math.scalar",
 }
@@ -75,6 +76,7 @@ __all__ = [
     "on_scalars",
     "operators",
     "papers",
+    "sensitivities",
     "simulate",
     "targets",
     "where",
@@ -99,6 +101,7 @@ if TYPE_CHECKING:
     from spanloop.reach import target_kinds as targets
     from spanloop.simulation import control, events, forces
     from spanloop.simulation.gradients.gradient import gradient
+    from spanloop.simulation.gradients.sensitivities import sensitivities
     from spanloop.simulation.integrators import Integrator
     from spanloop.simulation.simulate import simulate
     from spanloop.simulation.system import Closures

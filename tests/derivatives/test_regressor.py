@@ -125,6 +125,8 @@ def test_parameters_of_no_body_are_refused():
         model.with_inertial_parameters(np.ones(59))
     with says(InputError, "link2.mass"):
         model.with_inertial_parameters({"link2.mas": 1.0})
+    with says(InputError, "'link1.first_moment.z' is nan"):
+        model.with_inertial_parameters(np.where(np.arange(60) == 3, np.nan, 1.0))
     with pytest.raises(InputError, match="no number"):
         model.with_inertial_parameters(["heavy"] * 60)
 

@@ -28,9 +28,10 @@ def test_the_examples_run(page, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_examples_of_a_page_that_continue_each_other_run():
-    blocks = re.findall(r"```python\n(.*?)```", (DOCS / "grasps.md").read_text(encoding="utf-8"), re.S)
-    exec(compile("\n".join(blocks), "grasps.md", "exec"), {"__name__": "example"})
+@pytest.mark.parametrize("page", ["grasps.md", "gradients.md"])
+def test_the_examples_of_a_page_that_continue_each_other_run(page):
+    blocks = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.S)
+    exec(compile("\n".join(blocks), page, "exec"), {"__name__": "example"})
 
 
 def test_the_page_of_edits_has_every_edit():

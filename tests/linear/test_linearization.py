@@ -138,6 +138,40 @@ def test_outputs_change_as_along_closed_states():
     np.testing.assert_allclose(linear.D[2, 0], (pushed - robot.forward_dynamics(q, v, tau))[k], rtol=1e-9)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("case", "wanted"),
+    [("four_bar", ["force.x", "force.z", "torque.y"]), ("stewart", ["force"]), ("arms", ["torque", "force"])],
+)
+def test_forces_of_loops_change_as_along_closed_states(case, wanted):
+    model, start = CASES[case]
+    robot, q, v, tau, dofs = moving(model(), start())
+    loop, body = robot.model.loops[0].name, robot.model.bodies[-1].name
+    load, joint = np.array([0.1, 0.2, 0.3, 1.0, 2.0, 3.0]), robot.model.actuated[0]
+    inputs, outputs = [joint, f"{body}.force.x"], [f"{loop}.{x}" for x in wanted]
+    linear = robot.linearize(q, v, tau, dofs=dofs, inputs=inputs, outputs=outputs, forces={body: load})
+    places = [3 * ("torque", "force").index(x.split(".")[-2]) + "xyz".index(x[-1]) for x in linear.outputs]
+
+    def forces(state, torques=tau, push=load):
+        return robot.solve(*state, torques, forces={body: push}).loop_forces[loop][places]
+
+    found = differences(lambda x: forces(displaced(robot, q, v, dofs.dofs, x)), 2 * len(dofs))
+    np.testing.assert_allclose(linear.C, found, rtol=1e-8, atol=1e-10 * np.abs(found).max())
+    unit = np.eye(robot.model.nv)[robot.model.v_slice(joint).start]
+    np.testing.assert_allclose(linear.D[:, 0], forces((q, v), tau + unit) - forces((q, v)), atol=1e-10)
+    np.testing.assert_allclose(linear.D[:, 1], forces((q, v), tau, load + np.eye(6)[3]) - forces((q, v)), atol=1e-10)
+
+
+@pytest.mark.slow
+def test_forces_that_redundant_constraints_leave_open_are_refused():
+    robot, q = sl.Dynamics(zoo.four_bar()), zoo.four_bar_start()
+    with pytest.raises(
+        InputError, match=r"torque.x of loop 'closing' is not unique.*Determined: torque.y, force.x, force.z"
+    ):
+        robot.linearize(q, outputs="closing.torque")
+
+
+@pytest.mark.slow
 def test_loads_at_frames_are_inputs():
     robot, q, v, tau, _ = moving(zoo.five_bar(), zoo.five_bar_start())
     body = robot.model.bodies[-1].name
@@ -149,9 +183,11 @@ def test_loads_at_frames_are_inputs():
         np.testing.assert_allclose(column, made[list(dofs.dofs)], atol=1e-11)
 
 
-@pytest.mark.parametrize("kind", [sl.joints.Spherical(), sl.joints.Free(), sl.joints.Planar(), sl.joints.Universal()])
-def test_displacements_from_a_motion_change_by_the_bracket(kind):
-    random = np.random.default_rng(5)
+@pytest.mark.parametrize("name", sorted(set(sl.joints.KINDS) - {"general", "fixed"}))
+def test_displacements_from_a_motion_change_by_the_bracket(name):
+    kind, random = sl.joints.KINDS[name](), np.random.default_rng(5)
+    if not kind.carries:
+        pytest.skip("it closes loops only")
     v, delta = random.normal(size=(2, kind.nv))
     q = kind.plus(kind.neutral(), random.normal(size=kind.nv))
 
@@ -161,6 +197,23 @@ def test_displacements_from_a_motion_change_by_the_bracket(kind):
     h, e = 1e-3, 1e-4
     rate = sum(s * w * displacement(s * h, w * e) for s in (-1, 1) for w in (-1, 1)) / (4 * h * e)
     np.testing.assert_allclose(rate, -np.array(kind.bracket(v, delta), dtype=float), atol=1e-5)
+
+
+@pytest.mark.slow
+def test_about_a_motion_displacements_of_quaternions_turn_with_it():
+    """The platform's six DoF as independent ones: rates of displacements between two motions."""
+    robot, q, _, tau, _ = moving(zoo.stewart(), zoo.stewart_start())
+    dofs = list(range(6))
+    v = robot.complete_velocity(q, np.array([0.7, -0.4, 0.5, 0.1, -0.2, 0.3]), dofs)
+    linear = robot.linearize(q, v, tau, dofs=dofs)
+
+    def rate(x):
+        (there, rates), h = displaced(robot, q, v, dofs, x), 1e-3
+        apart = [robot.difference(robot.integrate(q, t * v), robot.integrate(there, t * rates))[:6] for t in (-h, h)]
+        return (apart[1] - apart[0]) / (2.0 * h)
+
+    np.testing.assert_allclose(linear.A[:6], differences(rate, 12), atol=2e-6)
+    assert np.abs(linear.A[:6, :6]).max() > 0.5
 
 
 def test_a_spinning_body_is_eulers_equation_about_its_spin():
@@ -193,6 +246,24 @@ def test_the_choice_of_dofs_does_not_change_the_response(case, other):
     np.testing.assert_allclose(first.frequency_response(omega), second.frequency_response(omega), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
+def test_a_stewart_platform_responds_alike_in_legs_and_in_its_own_dofs():
+    model = zoo.stewart().with_joint(*zoo.stewart().actuated, stiffness=3000.0, damping=40.0)
+    robot, q = sl.Dynamics(model), zoo.stewart_start()
+    options = {"outputs": ["platform.position", "platform.angular_velocity.x", "slide1.a"]}
+    legs, platform = robot.linearize(q, **options), robot.linearize(q, dofs="floating", **options)
+    assert platform.states[0] == "floating[0]"
+    omega = [0.0, 0.5, 5.0, 50.0]
+    np.testing.assert_allclose(
+        legs.frequency_response(omega), platform.frequency_response(omega), rtol=1e-9, atol=1e-12
+    )
+    np.testing.assert_allclose(np.sort_complex(legs.poles), np.sort_complex(platform.poles), rtol=1e-9)
+    K, other = legs.lqr().K, platform.lqr().K
+    x = 1e-2 * np.arange(6)  # the same gains, in other coordinates
+    moved = robot.velocity_map(q, "floating")[list(legs.point.dofs)] @ x
+    np.testing.assert_allclose(K[:, :6] @ moved, other[:, :6] @ x, rtol=1e-7)
+
+
 def test_batches_are_their_operating_points_and_a_bad_one_is_nan():
     robot, q = sl.Dynamics(zoo.four_bar()), np.asarray(zoo.four_bar_start())
     wrong = q + (0.1, 0.0, 0.0)
@@ -214,13 +285,46 @@ def test_batches_are_their_operating_points_and_a_bad_one_is_nan():
 # ---- operating points
 
 
-def test_torques_hold_the_mechanism_by_default():
-    for model, start in CASES.values():
-        robot, q = sl.Dynamics(model()), start()
-        linear = robot.linearize(q)
-        np.testing.assert_allclose(linear.point.tau, robot.static_torques(q), rtol=1e-7, atol=1e-9)
-        assert linear.point.is_equilibrium
-        assert np.abs(linear.point.a).max() < 1e-9
+@pytest.mark.parametrize(
+    "case", ["four_bar", "five_bar", *(pytest.param(x, marks=pytest.mark.slow) for x in ("stewart", "arms"))]
+)
+def test_torques_hold_the_mechanism_by_default(case):
+    model, start = CASES[case]
+    robot, q = sl.Dynamics(model()), start()
+    linear = robot.linearize(q)
+    np.testing.assert_allclose(linear.point.tau, robot.static_torques(q), rtol=1e-7, atol=1e-9)
+    assert linear.point.is_equilibrium
+    assert np.abs(linear.point.a).max() < 1e-9
+
+
+@pytest.mark.slow
+def test_joints_that_are_no_inputs_keep_their_holding_torques():
+    robot, q = sl.Dynamics(zoo.puma()), np.array([0.1, -0.5, 0.4, 0.3, 0.6, -0.2])
+    linear = robot.linearize(q, inputs=["joint2"])
+    np.testing.assert_allclose(linear.point.tau, robot.static_torques(q), atol=1e-9)
+    assert linear.point.is_equilibrium
+    both = robot.linearize(q, [np.zeros(6), np.ones(6)])
+    np.testing.assert_array_equal(both.point.tau[1], 0.0)
+    np.testing.assert_array_equal(both.point.tau[0], linear.point.tau)
+    np.testing.assert_array_equal(both.point.is_equilibrium, [True, False])
+
+
+def test_single_precision_finds_the_same_model():
+    q = zoo.four_bar_start()
+    linear = sl.Dynamics(zoo.four_bar(), dtype="float32").linearize(q)
+    assert linear.point.is_equilibrium
+    np.testing.assert_allclose(linear.A, sl.Dynamics(zoo.four_bar()).linearize(q).A, atol=1e-5)
+
+
+def test_the_input_of_a_driven_joint_is_its_acceleration():
+    builder = sl.Builder("driven").body("cart", 2.0, inertia=[0.1] * 3)
+    builder = builder.prismatic("rail", "world", "cart", axis="x", driven=True)
+    builder = builder.body("pole", 0.5, (0.0, 0.0, 0.4), inertia=[0.03, 0.03, 1e-4])
+    linear = sl.Dynamics(builder.revolute("hinge", "cart", "pole", axis="y", actuated=False).build()).linearize(
+        [0.0, 0.0]
+    )
+    assert linear.input_units == ("m/s²",)
+    np.testing.assert_allclose(linear.B[2:, 0], [1.0, -0.5 * 0.4 / (0.03 + 0.5 * 0.16)], rtol=1e-12)
 
 
 def test_a_state_that_no_torque_holds_is_printed_as_such():
@@ -238,6 +342,12 @@ def test_names_that_do_not_exist_are_refused_with_the_nearest():
         robot.linearize([0.0, 0.0], outputs="pole.posit")
     with pytest.raises(InputError, match="twice"):
         robot.linearize([0.0, 0.0], inputs=["rail", "rail"])
+    with pytest.raises(InputError, match="outputs name 'rail' twice"):
+        robot.linearize([0.0, 0.0], outputs=["rail", "rail"])
+    with pytest.raises(InputError, match=r"does not take \(q, v\)"):
+        robot.linearize([0.0, 0.0], outputs=lambda q: q[0])
+    with pytest.raises(InputError, match="cannot be differentiated: `if` on a traced condition"):
+        robot.linearize([0.0, 0.0], outputs=lambda q, v: q[0] if q[0] > 0.0 else 0.0)
     with pytest.raises(InputError, match="not finite"):
         robot.linearize([0.0, 0.0], outputs={"root": lambda q, v: np.sqrt(q[0])})
 

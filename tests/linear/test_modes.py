@@ -55,6 +55,7 @@ def test_a_physical_pendulum_swings_with_the_root_of_its_restoring_torque_over_i
     close(standing.damping_ratios, [-1.0], 0.0)
 
 
+@pytest.mark.slow
 def test_a_held_pendulum_swings_about_where_its_motor_holds_it():
     robot = sl.Dynamics(sl.zoo.pendulum(1))
     base, held = robot.modes([0.0]).angular_frequencies, robot.modes([0.8])
@@ -114,6 +115,7 @@ def test_an_overdamped_cart_decays_in_two_ways_and_one_without_spring_stays_or_d
     assert loose.kinds == ("rigid", "decay")
 
 
+@pytest.mark.slow
 def test_damping_in_proportion_to_stiffness_leaves_frequencies_and_real_shapes():
     k, m, share = [300.0, 200.0, 100.0], [1.0, 2.0, 0.5], 1e-3
     plain, damped = carts(k, m).modes(np.zeros(3)), carts(k, m, [share * x for x in k]).modes(np.zeros(3))
@@ -123,6 +125,7 @@ def test_damping_in_proportion_to_stiffness_leaves_frequencies_and_real_shapes()
     assert np.abs(damped.shapes.imag).max() < 1e-9
 
 
+@pytest.mark.slow
 def test_a_free_body_without_gravity_has_six_rigid_modes_damped_joints_or_not():
     b = sl.Builder("floating", gravity=(0.0, 0.0, 0.0)).body("base", 3.0, inertia=(0.1, 0.2, 0.3))
     b.body("arm", 1.0, (0.2, 0.0, 0.0), (0.01, 0.02, 0.03)).free("root", "world", "base")
@@ -237,6 +240,7 @@ CLOSED = {
     "n_four_bar": (lambda: sl.zoo.n_four_bar(2), lambda: sl.zoo.n_four_bar_start(2)),
     "stewart": (lambda: sl.zoo.stewart(), lambda: sl.zoo.stewart_start()),
     "delta": (lambda: sl.zoo.delta(), lambda: sl.zoo.delta_start()),
+    "bricard": (lambda: sl.zoo.bricard(), lambda: sl.zoo.bricard_start()),
     "slider_crank": (lambda: sl.zoo.slider_crank(), lambda: sl.zoo.slider_crank_start()),
 }
 
@@ -307,6 +311,7 @@ def _another_choice(robot, q, rng):
     raise AssertionError("no other choice was found")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_modes_of_trees_are_those_of_pinocchios_derivatives(seed):
     pin = pytest.importorskip("pinocchio")
@@ -324,6 +329,7 @@ def test_modes_of_trees_are_those_of_pinocchios_derivatives(seed):
     assert sum(x == "unstable" for x in found.kinds) == (squares.real < -1e-10 * np.abs(squares).max()).sum()
 
 
+@pytest.mark.slow
 def test_a_small_swing_along_a_shape_returns_after_the_period():
     a, _ = energy_method()
     robot, q = sl.Dynamics(four_bar()), four_bar_position("coupler", a)
@@ -348,7 +354,7 @@ def test_a_state_that_is_no_equilibrium_is_refused_with_the_acceleration():
 
 
 def test_a_falling_body_is_refused_since_no_motor_holds_it():
-    model = sl.zoo.quadruped()
+    model = sl.Builder("stone").body("stone", 1.0, inertia=(0.1, 0.1, 0.1)).free("root", "world", "stone").build()
     with pytest.raises(StateError, match="no equilibrium"):
         sl.Dynamics(model).modes(model.neutral())
 
@@ -364,6 +370,25 @@ def test_a_state_with_open_loops_a_batch_and_wrong_torques_are_refused():
         sl.Dynamics(sl.zoo.pendulum(2)).modes(np.zeros(2), np.zeros((5, 2)))
 
 
+def test_a_singular_configuration_of_the_loops_is_refused():
+    flat = sl.zoo.four_bar(ground=2.0, crank=1.0, coupler=2.0, rocker=1.0)
+    with pytest.raises(StateError) as caught:
+        sl.Dynamics(flat).modes(np.zeros(3))
+    assert caught.value.reason is Reason.SINGULAR_CLOSURE
+
+
+@pytest.mark.slow
+def test_a_state_near_an_equilibrium_has_symmetric_stiffness_too():
+    a, rate = energy_method()
+    robot = sl.Dynamics(four_bar())
+    near = robot.assemble(four_bar_position("coupler", a + X(1e-4)), fixed=["crank_hinge"])
+    found = robot.modes(near, np.zeros(3), tolerance=1e-3)
+    assert found.is_conservative
+    assert len(found) == 1
+    close(found.angular_frequencies, [float(rate)], 1e-3)
+    assert found.residual > 1e-6
+
+
 def test_a_driven_joint_stands_still():
     model = sl.zoo.pendulum(2)
     locked = sl.Dynamics(model.lock("hinge1")).modes(np.zeros(1))
@@ -371,6 +396,11 @@ def test_a_driven_joint_stands_still():
     close(driven.angular_frequencies, locked.angular_frequencies, 1e-12)
     assert driven.dofs == ("hinge2",)
     assert driven.shapes[0, 0] == 0.0
+    robot = sl.Dynamics(model.with_joint("hinge1", driven=True))
+    near = robot.modes([0.0, 1e-3], np.zeros(2), tolerance=0.1)  # what is left does not drive the joint
+    close(near.angular_frequencies, locked.angular_frequencies, 1e-5)
+    with pytest.raises(InputError, match="acceleration of a driven joint"):
+        robot.modes(np.zeros(2), [1.0, 0.0])
 
 
 def test_a_constant_torque_that_turns_with_its_body_makes_the_stiffness_unsymmetric():
@@ -382,6 +412,38 @@ def test_a_constant_torque_that_turns_with_its_body_makes_the_stiffness_unsymmet
     close(found.tau, [0.0, 0.0, 1.6], 1e-9)
     assert not found.is_conservative
     assert not found.is_stable  # the follower torque feeds the motion across its axis
+
+
+@pytest.mark.slow
+def test_modes_are_computed_in_double_precision_for_robots_in_single_precision():
+    a, _ = energy_method()
+    q = four_bar_position("coupler", a)
+    single, double = (sl.Dynamics(four_bar(), dtype=x).modes(q, np.zeros(3)) for x in ("float32", "float64"))
+    assert np.array_equal(single.poles, double.poles)
+
+
+@pytest.mark.slow
+def test_a_gear_train_turns_as_one_and_an_open_switch_leaves_its_joints_alone():
+    b = sl.Builder("gears").body("wheel", 1.0, inertia=(1.0, 1.0, 0.1)).body("other", 1.0, inertia=(1.0, 1.0, 0.4))
+    b.revolute("a", "world", "wheel", "z", stiffness=30.0)
+    b.revolute("b", "world", "other", "z", (1.0, 0.0, 0.0), actuated=False)
+    model = b.build().with_coupling("b", "a", -2.0, name="gear", switchable=True)
+    robot = sl.Dynamics(model)
+    engaged, apart = robot.modes(np.zeros(2)), robot.modes(np.zeros(2), active_loops=[])
+    close(engaged.angular_frequencies, [np.sqrt(30.0 / (0.1 + 4.0 * 0.4))], 1e-12)
+    close(engaged.shapes[1] / engaged.shapes[0], [-2.0], 1e-12)
+    close(apart.angular_frequencies, [0.0, np.sqrt(30.0 / 0.1)], 1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [lambda: sl.zoo.pendulum(3), four_bar])
+def test_poles_are_those_of_the_linear_model(make):
+    model = make()
+    q = np.zeros(3) if not model.loops else four_bar_position("coupler", energy_method()[0])
+    robot = sl.Dynamics(model.with_joint("*", damping=0.2))
+    found = robot.modes(q, np.zeros(3))
+    A = robot.linearize(q, np.zeros(3), np.zeros(3)).A
+    same_poles(found.poles, np.linalg.eigvals(A), 1e-11)
 
 
 def test_friction_and_contacts_are_noted_as_left_out():

@@ -48,6 +48,7 @@ def test_hankel_singular_values_are_those_of_the_gramians():
     np.testing.assert_allclose(model.reduced(4).error_bound, 2 * expected[4:].sum(), rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_balanced_models_are_those_of_python_control():
     control = pytest.importorskip("control")
     model = hanging()

@@ -106,7 +106,28 @@ def test_modes_that_inputs_do_not_reach_are_named():
     assert len(linear.uncontrollable_modes) == 2
     assert linear.unobservable_modes == ()
     only_cart = sl.Dynamics(cart_pole()).linearize([0.0, 0.0], outputs="hinge")
-    assert len(only_cart.unobservable_modes) == 2
+    assert only_cart.unobservable_modes == (0.0,)
+
+
+@pytest.mark.slow
+def test_a_falling_body_has_poles_at_zero_that_rounding_does_not_make_unstable():
+    """Rotations, velocities and positions of a free body in gravity are a chain of four integrators."""
+    robot = sl.Dynamics(zoo.quadruped())
+    q = robot.integrate(robot.model.neutral(), 0.3 * np.arange(18.0) / 18.0)
+    linear = robot.linearize(q)
+    assert "marginal: no pole grows" in str(linear)
+    with pytest.raises(InputError, match=r"the mode with the pole 0 1/s, which moves root"):
+        linear.lqr()
+    assert linear.uncontrollable_modes == (0.0,)
+
+
+@pytest.mark.slow
+def test_an_arm_is_held_with_joints_of_very_different_inertias():
+    robot, q = sl.Dynamics(zoo.puma()), np.array([0.1, -0.5, 0.4, 0.3, 0.6, -0.2])
+    design = robot.linearize(q).lqr(time=0.1)
+    assert design.model.uncontrollable_modes == ()
+    run = sl.simulate(robot.model.without_losses(), q=q + 0.1, duration=2.0, controller=design.controller)
+    assert np.abs(run.q[-1] - q).max() < 1e-4
 
 
 def test_a_mode_that_decays_by_itself_needs_no_input():

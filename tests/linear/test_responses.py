@@ -42,12 +42,23 @@ def test_conversions_keep_matrices_and_names():
     )
 
 
+def test_poles_have_the_frequencies_and_damping_of_modes():
+    robot = sl.Dynamics(chain(2))
+    poles = robot.linearize([0.0, 0.0]).poles[::2]
+    modes = robot.modes([0.0, 0.0])
+    np.testing.assert_allclose(modes.frequencies, np.abs(poles) / (2 * np.pi), rtol=1e-9)
+    np.testing.assert_allclose(modes.damping_ratios, -poles.real / np.abs(poles), rtol=1e-9)
+
+
 def test_a_missing_package_is_named(monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "control", None)
     with pytest.raises(UnsupportedError, match="pip install control"):
         hanging().to_control()
+    monkeypatch.setitem(sys.modules, "scipy.linalg", None)
+    with pytest.raises(UnsupportedError, match="lqr needs scipy"):
+        hanging().lqr()
 
 
 def test_discrete_time_is_that_of_scipy_and_its_poles_are_exponentials():

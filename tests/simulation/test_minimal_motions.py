@@ -453,6 +453,17 @@ def test_what_does_not_go_together_gets_a_sentence(name):
         minimal(make(), **how)
 
 
+@pytest.mark.slow
+def test_a_run_of_the_midpoint_rule_has_the_same_bits_alone_and_among_others():
+    q, v = np.array([zoo.four_bar_start()] * 3), np.array([[0.0], [2.0], [3.0]]) * np.ones(3)
+    how = {"duration": 0.02, "step": 2e-3, "integrator": "midpoint"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SpanloopWarning)
+        many = minimal(zoo.four_bar(), q, v, **how)
+        alone = [minimal(zoo.four_bar(), a, b, **how) for a, b in zip(q, v, strict=True)]
+    np.testing.assert_array_equal(many.v, [run.v for run in alone])
+
+
 def test_gears_are_refused():
     b = sl.Builder("geared")
     b.body("a", 1.0, inertia=(1.0, 1.0, 1.0)).body("b", 1.0, inertia=(1.0, 1.0, 1.0))

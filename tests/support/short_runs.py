@@ -92,7 +92,7 @@ class Run:
         back = adjoint(s, wrt, of, constant, self.dtype)
         end = adjoint_of_sample(s, wrt, of, constant, self.dtype)
         assert (end.state, end.controls, end.record) == (back.state, back.controls, back.record)
-        lam = np.zeros((1, back.width(back.state)))
+        lam = np.zeros((1, back.width(back.state)), self.dtype)
         record: list[np.ndarray] = []
         for k in range(self.steps, -1, -1):
             now, held = (end if k == self.steps else back), min(k, self.steps - 1)

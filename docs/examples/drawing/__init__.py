@@ -3,7 +3,7 @@
 A picture is a figure of matplotlib, or the text of a moving SVG.
 """
 
-from drawing import arms, chains, changes, cost, fingers, linkages, touching, walkers
+from drawing import arms, chains, changes, cost, fingers, linkages, optimal, touching, walkers
 
 PICTURES = {
     "07_torques_along_a_path": arms.puma_torques,
@@ -26,4 +26,7 @@ PICTURES = {
     "28_billiards": touching.billiards,
     "29_box_pushed_over_a_table": touching.pushed_box,
     "30_four_bar_on_a_stop": touching.four_bar,
+    "31_swing_up": optimal.swing_up,
+    "32_minimum_effort": optimal.least_effort,
+    "33_ilqr": optimal.ilqr,
 }

@@ -21,7 +21,7 @@ MARKS = {WELL: "ok", ADVICE: "--", FAULT: "NO"}
 OPTIONAL = (  # module, its package, what it is for
     ("mujoco", "mujoco", "reading MJCF files"),
     ("h5py", "h5py", "runs in .nc and .h5 files"),
-    ("scipy", "scipy", "adaptive integrators (DOP853, Radau, ...)"),
+    ("scipy", "scipy", "adaptive integrators (DOP853, Radau, ...), gains and reduction of linear models"),
     ("matplotlib", "matplotlib", "spanloop plot, run.plot(...)"),
     ("viser", "viser", "spanloop view, the live viewer"),
     ("trimesh", "trimesh", "meshes in .ply, .off and glTF files"),

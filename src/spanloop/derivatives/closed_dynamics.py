@@ -5,7 +5,14 @@
 | along_closed_motions | n positions, n rates, nv torques | changes of a along closed motions; every method agrees |
 | as_computed | nv positions, nv rates, nv torques | of forward_dynamics; off the loops it depends on the method |
 
-Each column is a direction (dq, dv, dtau) of the JVP kernel of forward dynamics; all of all states are one batch.
+As computed, each column is a direction of the JVP kernel of forward dynamics. Along closed motions the equations of
+motion themselves are differentiated, at the accelerations a of forward dynamics: with needed = M a + h, the driven
+DoF d and their torques μ, Tᵀ (needed − τ) = T_dᵀ μ and a_d = τ_d. By motion_changes.py
+
+    [Tᵀ M T  −T_dᵀ] [da_i]   [−Tᵀ dneeded − dTᵀ (needed − τ) + Tᵀ dτ]
+    [T_d       0  ] [ dμ ] = [dτ_d − da_d                           ]                                      (6)
+
+with dneeded and da_d at da_i = 0, and μ in τ for driven DoF. This needs no derivative of the method.
 """
 
 from __future__ import annotations
@@ -16,12 +23,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spanloop.derivatives.batched_directions import along_directions
-from spanloop.derivatives.closed_motion import directions_at, refuse_rolling
-from spanloop.loops.arguments import external_forces
-from spanloop.loops.batching import Computed, Robot, over_states
+from spanloop.derivatives.batched_directions import along_directions, answers
+from spanloop.derivatives.closed_motion import lost_digits, refuse_rolling
+from spanloop.derivatives.motion_changes import MotionChanges
+from spanloop.loops.arguments import dofs_called, external_forces
+from spanloop.loops.batching import Computed, Robot, over_states, values
 from spanloop.loops.constraint_rank import by_assembly
-from spanloop.loops.independent_dofs import Dofs, IndependentCoordinates, resolved
+from spanloop.loops.independent_dofs import Dofs, IndependentCoordinates, resolved, structure_of
 
 _CHANGING = ("q", "v", "tau")
 
@@ -76,20 +84,45 @@ def along_closed_motions(
     """
     refuse_rolling(robot.model, name)
     chosen = resolved(robot, q, dofs, name)
-    nv, n = robot.model.nv, len(chosen)
+    n = len(chosen)
     loaded, sizes = _inputs(robot, q, v, tau, forces, loop_inputs, name)
 
     def compute(*inputs: np.ndarray) -> Computed:
-        (T, dv), refusals = directions_at(robot, inputs[0], inputs[1], chosen)
-        tangents = {x: np.zeros((len(T), 2 * n + nv, nv)) for x in _CHANGING}
-        tangents["q"][:, :n] = np.swapaxes(T, 1, 2)
-        tangents["v"][:, :n] = np.swapaxes(dv, 1, 2)
-        tangents["v"][:, n : 2 * n] = np.swapaxes(T, 1, 2)
-        tangents["tau"][:, 2 * n :] = np.eye(nv)
-        da, unanswered = along_directions(robot, "forward_dynamics", inputs, tangents, **loaded)
-        return (np.swapaxes(da, 1, 2), T, dv), unanswered | refusals
+        q, v, tau = inputs[:3]
+        loads = inputs[3:4] if loaded else ()
+        a, unanswered = answers(robot, "forward_dynamics", inputs, **loaded)
+        a[list(unanswered)] = 0.0
+        changes = MotionChanges.of(robot, q, v, a, chosen)
+        tangents = {x: y[:, : 2 * n] for x, y in changes.tangents.items()}
+        needed = values(robot, "tree_inverse_dynamics", q, v, a, *loads, **loaded)
+        dneeded = along_directions(robot, "tree_inverse_dynamics", (q, v, a, *loads), tangents, **loaded)[0]
+        da = _solved(robot, changes, values(robot, "mass_matrix", q), needed - tau, dneeded)
+        dv = np.swapaxes(tangents["v"][:, :n], 1, 2)
+        return (da, changes.T, dv), unanswered | changes.refusals
 
     return ClosedDerivatives(chosen, *over_states(name, robot, by_assembly(robot, compute), **sizes))
+
+
+def _solved(robot: Robot, changes: MotionChanges, M: np.ndarray, left: np.ndarray, dneeded: np.ndarray) -> np.ndarray:
+    """da (m, nv, 2 n + nv) by independent positions, rates and all torques, from (6). left (m, nv): needed − τ."""
+    T, (m, nv, n) = changes.T, changes.T.shape
+    driven = [k for j in robot.model.joints if j.driven for k in dofs_called(robot.model, j.name)]
+    free, Td = [k for k in range(nv) if k not in driven], T[:, driven]
+    left = left.copy()
+    left[:, driven] = 0.0
+    left[:, driven] = -np.einsum("mdn,mn->md", np.linalg.pinv(np.swapaxes(Td, 1, 2)), np.einsum("mvn,mv->mn", T, left))
+    still = np.concatenate([np.swapaxes(changes.tangents["a"][:, : 2 * n], 1, 2), np.zeros((m, nv, nv))], axis=2)
+    right = np.zeros((m, n + len(driven), 2 * n + nv))
+    right[:, :n, : 2 * n] = -np.einsum("mvn,mkv->mnk", T, dneeded)
+    right[:, :n, : 2 * n] -= np.einsum("mkvn,mv->mnk", changes.dT[:, : 2 * n], left)
+    right[:, :n, [2 * n + k for k in free]] = np.swapaxes(T[:, free], 1, 2)
+    right[:, n:] = np.eye(2 * n + nv)[[2 * n + k for k in driven]] - still[:, driven]
+    K = np.zeros((m, n + len(driven), n + len(driven)))
+    K[:, :n, :n] = np.swapaxes(T, 1, 2) @ M @ T
+    K[:, :n, n:], K[:, n:, :n] = -np.swapaxes(Td, 1, 2), Td
+    K[list(changes.refusals)] = np.eye(n + len(driven))
+    found: np.ndarray = still + T @ np.linalg.solve(K, right)[:, :n]
+    return found
 
 
 def as_computed(
@@ -112,9 +145,11 @@ def as_computed(
     def compute(*inputs: np.ndarray) -> Computed:
         tangents = {x: np.broadcast_to(unit[:, k], (len(inputs[0]), 3 * nv, nv)) for k, x in enumerate(_CHANGING)}
         da, unanswered = along_directions(robot, "forward_dynamics", inputs, tangents, **loaded)
-        return (np.swapaxes(da, 1, 2),), unanswered
+        rows, J = structure_of(robot, inputs[0]), values(robot, "closure_jacobian", inputs[0])
+        a = np.nan_to_num(answers(robot, "forward_dynamics", inputs, **loaded)[0])
+        return (np.swapaxes(da, 1, 2),), lost_digits(robot, rows, J, inputs[1], a) | unanswered
 
-    return over_states(name, robot, compute, **sizes)[0]
+    return over_states(name, robot, by_assembly(robot, compute), **sizes)[0]
 
 
 def _inputs(

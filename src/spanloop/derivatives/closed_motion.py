@@ -30,13 +30,14 @@ from numpy.typing import ArrayLike
 from spanloop.derivatives.batched_directions import along_directions
 from spanloop.errors import Reason, Refusal, UnsupportedError
 from spanloop.loops.assembly import velocity_loops
-from spanloop.loops.batching import Computed, Refusals, Robot, over_states, values
+from spanloop.loops.batching import Computed, Refusals, Robot, over_states, resolution, values
 from spanloop.loops.closure_errors import mechanism_of
 from spanloop.loops.constraint_rank import RANK, Structure, by_assembly
 from spanloop.loops.independent_dofs import Dofs, IndependentCoordinates, maps_of, resolved, structure_of
 from spanloop.loops.motion_refusals import open_loops, opening_velocities
 from spanloop.model import Model
 
+_DIGITS = 0.25  # of the digits of a number: what derivatives must have left near a singular position
 _SINGULAR = Refusal(
     Reason.SINGULAR_CLOSURE,
     "the loops are in a singular configuration: constraints that are independent elsewhere depend on each other, and "
@@ -101,10 +102,43 @@ def no_tangent(robot: Robot, rows: Structure, J: np.ndarray, q: np.ndarray, v: n
 
     J (n, n_rows, nv) of these states.
     """
-    s = np.linalg.svd(rows.scaled(J), compute_uv=False)
-    counts = s > RANK * s.max(axis=1, initial=0.0, keepdims=True)
-    lost = np.flatnonzero(counts.sum(axis=1) < rows.rank).tolist()
+    lost = np.flatnonzero(_nearness(rows, J) == 0.0).tolist()
     return opening_velocities(robot, rows, J, v) | dict.fromkeys(lost, _SINGULAR) | open_loops(robot, q)
+
+
+def lost_digits(robot: Robot, rows: Structure, J: np.ndarray, v: np.ndarray, a: np.ndarray) -> Refusals:
+    """States at or so near a singular position that rounding of J spoils derivatives of accelerations a (n, nv).
+
+    With σ the smallest singular value of J, as a share of the largest, rounding ε of J changes T by ε/σ and its
+    derivative by ε/σ²; what depends on rates is changed by ε/σ³.
+    """
+    sigma, eps = _nearness(rows, J), resolution(robot)
+    speed, size = (np.linalg.norm(x / rows.dof_lengths, axis=1) for x in (v, a))
+    moving = np.divide(speed**2, speed**2 + size, out=np.zeros(len(J)), where=speed > 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = eps / sigma**2 + moving * eps / sigma**3
+
+    def refusal(k: int) -> Refusal:
+        if sigma[k] == 0.0:
+            return _SINGULAR
+        return Refusal(
+            Reason.SINGULAR_CLOSURE,
+            f"the loops are too near a singular configuration (their smallest singular value is {sigma[k]:.2g} of the "
+            f"largest): rounding would leave errors of some {error[k]:.1g} in derivatives. See robot.diagnose(q)",
+        )
+
+    return {int(k): refusal(int(k)) for k in np.flatnonzero(~(error <= eps**_DIGITS))}
+
+
+def _nearness(rows: Structure, J: np.ndarray) -> np.ndarray:
+    """The smallest singular value of the rows, as a share of the largest (n,): 0 where they have lost rank."""
+    if not rows.rank:
+        return np.ones(len(J))
+    s = np.linalg.svd(rows.scaled(J), compute_uv=False)
+    largest = s[:, 0]
+    share = np.divide(s[:, rows.rank - 1], largest, out=np.zeros(len(J)), where=largest > 0.0)
+    found: np.ndarray = np.where(share > RANK, share, 0.0)
+    return found
 
 
 def refuse_rolling(model: Model, function: str) -> None:

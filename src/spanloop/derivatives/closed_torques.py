@@ -2,8 +2,8 @@
 
 Inverse dynamics solves B u = r with B = (Sᵀ T)ᵀ, r = Tᵀ needed and needed = M a + h, for the least Σ w u² where there
 are more actuators than the mobility: u = W⁻¹ Bᵀ μ. Along a closed motion
+(motion_changes.py)
 
-    dT = −R (∂J/∂q dq) T,    da = T da_i − R ((∂J/∂q dq) a + dγ),                          (3)
     B du = Tᵀ dneeded + dTᵀ (needed − S u),                                               (4)
 
 of which du is the solution of least Σ w u² that keeps u = W⁻¹ Bᵀ μ true:
@@ -12,7 +12,7 @@ of which du is the solution of least Σ w u² that keeps u = W⁻¹ Bᵀ μ true
 
 | symbol | shape | meaning |
 |---|---|---|
-| T, R | (nv, n), (nv, rows) | as in closed_motion.py |
+| T | (nv, n) | velocity map, as in closed_motion.py |
 | S | (nv, m) | columns of the actuated DoF |
 | W | (m, m) | weights w of the squares of the torques |
 """
@@ -28,13 +28,14 @@ from numpy.typing import ArrayLike
 
 from spanloop import loops
 from spanloop.derivatives.batched_directions import along_directions
-from spanloop.derivatives.closed_motion import closure_jacobian_changes, no_tangent, refuse_rolling
+from spanloop.derivatives.closed_motion import refuse_rolling
+from spanloop.derivatives.motion_changes import MotionChanges
 from spanloop.errors import InputError, listed
 from spanloop.loops.arguments import Actuators, actuators, external_forces
 from spanloop.loops.batching import Computed, Refusals, over_states, values
 from spanloop.loops.closed_inverse import largest_drive
 from spanloop.loops.constraint_rank import RANK, by_assembly
-from spanloop.loops.independent_dofs import Dofs, IndependentCoordinates, maps_of, resolved, structure_of
+from spanloop.loops.independent_dofs import Dofs, IndependentCoordinates, resolved
 from spanloop.loops.motion_refusals import missing_actuators
 
 
@@ -96,7 +97,7 @@ def torques_along_closed_motions(
     loaded = {"forces": bodies} if bodies else {}
 
     def compute(q: np.ndarray, v: np.ndarray, a: np.ndarray, tau: np.ndarray, *loads: np.ndarray) -> Computed:
-        motion = _Motion.of(robot, q, v, a, chosen)
+        motion = MotionChanges.of(robot, q, v, a, chosen)
         dneeded, unanswered = along_directions(
             robot, "tree_inverse_dynamics", (q, v, a, *loads), motion.tangents, **loaded
         )
@@ -113,40 +114,8 @@ def torques_along_closed_motions(
     return ClosedTorqueDerivatives(chosen, over_states(name, robot, by_assembly(robot, compute), **sizes)[0])
 
 
-@dataclass(frozen=True, eq=False)
-class _Motion:
-    """Changes of a motion along 3 n directions, of independent positions, rates and accelerations, at m states."""
-
-    T: np.ndarray  # (m, nv, n)
-    dT: np.ndarray  # (m, 3 n, nv, n); 0 unless positions change
-    tangents: dict[str, np.ndarray]  # of q, v, a: (m, 3 n, nv) each
-    refusals: Refusals
-
-    @staticmethod
-    def of(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray, chosen: IndependentCoordinates) -> _Motion:
-        rows, J = structure_of(robot, q), values(robot, "closure_jacobian", q)
-        T, R, refusals = maps_of(rows, J, chosen)
-        (m, nv, n), along = T.shape, np.swapaxes(T, 1, 2)
-
-        def answered(error: np.ndarray) -> np.ndarray:
-            """What the dependent DoF do about changes (m, k, rows) of the rows: (m, k, nv)."""
-            return -np.einsum("mvr,mkr->mkv", R, rows.scaled_errors(error))
-
-        dJ = closure_jacobian_changes(robot, q, T)
-        dq, dv, da = (np.zeros((m, 3 * n, nv)) for _ in range(3))
-        dq[:, :n], dv[:, n : 2 * n], da[:, 2 * n :] = along, along, along
-        dv[:, :n] = answered(np.einsum("mkrv,mv->mkr", dJ, v))
-        bias = along_directions(robot, "closure_bias", (q, v), {"q": dq[:, : 2 * n], "v": dv[:, : 2 * n]})[0]
-        bias[:, :n] += np.einsum("mkrv,mv->mkr", dJ, a)
-        da[:, : 2 * n] = answered(bias)  # (3)
-        dT = np.zeros((m, 3 * n, nv, n))
-        turned = rows.scaled_errors(np.swapaxes(dJ @ T[:, None], 2, 3))  # (m, k, n, rows)
-        dT[:, :n] = -np.einsum("mvr,mkjr->mkvj", R, turned)
-        return _Motion(T, dT, {"q": dq, "v": dv, "a": da}, refusals | no_tangent(robot, rows, J, q, v))
-
-
 def _torque_changes(
-    robot: Any, motion: _Motion, by: Actuators, needed: np.ndarray, u: np.ndarray, dneeded: np.ndarray
+    robot: Any, motion: MotionChanges, by: Actuators, needed: np.ndarray, u: np.ndarray, dneeded: np.ndarray
 ) -> tuple[np.ndarray, Refusals]:
     """du (m, actuators, 3 n) along the directions, and the states at which a motion is not driven."""
     places = list(by.dofs)

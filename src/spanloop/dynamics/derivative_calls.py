@@ -10,8 +10,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spanloop.compiler.runtime.arrays import written
+from spanloop.compiler.runtime.arrays import checked_out, converted, written
 from spanloop.compiler.runtime.nan_rows import OneWarning
+from spanloop.derivatives.batched_directions import in_every_direction
 from spanloop.derivatives.closed_dynamics import ClosedDerivatives, along_closed_motions, as_computed
 from spanloop.derivatives.closed_torques import ClosedTorqueDerivatives, torques_along_closed_motions
 from spanloop.derivatives.matrices import Derivatives, TorqueDerivatives
@@ -121,11 +122,7 @@ class DerivativeCalls(KernelCalls):
             found, places = self._call(kernel, given.ordered, None), kernel.definition.places
         else:
             kernel = self._kernel(function, derivative="jvp", wrt=given.wrt, **given.options)
-            places = kernel.definition.places
-            rows = np.eye(sum(kernel.definition.widths.values()))
-            above = [np.asarray(x)[..., None, :] for x in given.ordered]
-            columns = self._call(kernel, (*above, *(rows[:, p] for p in places.values())), None)
-            found = np.moveaxis(columns, -1 - len(kernel.shape), -1)
+            found, places = in_every_direction(function, kernel, given.ordered), kernel.definition.places
         return {name: found[..., place] for name, place in places.items()}
 
     # ---- accelerations
@@ -227,6 +224,44 @@ class DerivativeCalls(KernelCalls):
                 dofs=dofs,
             )
         return found if out is None else replace(found, dtau=written(name, out, found.dtau))
+
+    # ---- frames
+
+    def kinematic_hessian(
+        self, q: ArrayLike, frame: str, *, expressed_in: str = "world", out: Array | None = None
+    ) -> Array:
+        """Return H (..., 6, nv, nv), H[..., i, j] = ∂J[..., i]/∂q_j of the frame's Jacobian J (6, nv).
+
+        The derivative by q_j is that at a unit rate of DoF j alone: while joints move at rates v, J changes at H @ v.
+        In world axes J a + H @ v @ v is the frame's acceleration; axes of expressed_in that turn have their share in H.
+        Loops are ignored, as by jacobian.
+
+        >>> robot = sl.Dynamics(sl.zoo.puma())
+        >>> q, v = robot.model.random_state(seed=1)
+        >>> H = robot.kinematic_hessian(q, "link6")
+        >>> bool(np.allclose(H @ v @ v, robot.jacobian_bias(q, v, "link6")))
+        True
+        """
+        name, dtype = "kinematic_hessian", np.dtype(self._options["dtype"])
+        options: dict[str, Any] = {"frame": frame, "expressed_in": expressed_in}
+        q = converted(name, "q", self.model.nq, q, dtype)
+        if out is not None:
+            checked_out(name, out, (*q.shape[:-1], 6, self.model.nv, self.model.nv), dtype)
+        with OneWarning(name):
+            if self._dofs_below(frame, expressed_in) <= WRITTEN_OUT:
+                return self._call(self._kernel("jacobian", derivative="jacobian", wrt=("q",), **options), (q,), out)
+            found = self.derivative("jacobian", {"q": q}, wrt="q", **options)["q"]
+        return found if out is None else written(name, out, found)
+
+    def _dofs_below(self, *frames: str) -> int:
+        """How many DoF move one of these frames."""
+        below, carrier = {}, {j.child: j for j in self.model.joints}
+        for name in frames:
+            joint = carrier.get(self.model.frame(name).body)
+            while joint is not None:
+                below[joint.name] = joint.kind.nv
+                joint = carrier.get(joint.parent)
+        return sum(below.values())
 
     def _of_tree(self, name: str, inputs: tuple[Any, ...], forces: ByName | None, out: Array | None) -> Array:
         """The derivatives of a tree by its own kernel (derivatives/tree_dynamics.py)."""

@@ -97,7 +97,7 @@ class KernelCalls:
                     own: dict[str, Any] = {}
                     if function == "forward_dynamics":
                         own = {"method": self._method, "open_chain": self._open_chain}
-                        own["chain_threads"] = self._chain_threads
+                        own["chain_threads"] = 1 if "derivative" in options else self._chain_threads
                     self._kernels[key] = compile(self.model, function, **own, **options, **self._options)
         return self._kernels[key]
 

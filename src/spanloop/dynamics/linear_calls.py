@@ -39,8 +39,8 @@ class LinearCalls(DerivativeCalls):
         other joints follow. u and y are deviations from the operating point. Batches of operating points have batch
         axes first: A (..., k, k).
 
-        v: by default at rest. tau: at rest by default the torques of the inputs that hold the mechanism, or leave the
-        least acceleration; in motion 0. print(linear) tells whether the state is an equilibrium.
+        v: by default at rest. tau: at rest by default the least torques of actuated joints and inputs that hold the
+        mechanism, or leave the least acceleration; in motion 0. print(linear) tells whether it is an equilibrium.
 
         inputs: names of joints or DoF (their torques), or loads at frames along world axes: "tool.force.x",
         "tool.torque" (all three). By default the actuated and the driven joints; the input of a driven joint is its
@@ -48,7 +48,8 @@ class LinearCalls(DerivativeCalls):
 
         outputs: names of joints or DoF ("elbow", "elbow.v", "elbow.a": position, rate, acceleration), of frames in
         world axes ("tool.x", "tool.rotation.z", "tool.velocity", "tool.angular_velocity.x", "tool.acceleration",
-        "tool.angular_acceleration"), "center_of_mass.z", or functions (q, v) -> numbers in NumPy, also as
+        "tool.angular_acceleration"), "center_of_mass.z", "closing.force.x" or
+        ".torque" of a loop on its body b, or functions (q, v) -> numbers in NumPy, also as
         {"name": function}. By default the states.
 
         dofs, forces, active_loops: as of other calls; see help(Dynamics).
@@ -77,7 +78,7 @@ class LinearCalls(DerivativeCalls):
         *,
         dofs: Dofs = None,
         active_loops: Iterable[str] | None = None,
-        tolerance: float | None = None,
+        tolerance: float = 1e-6,
     ) -> Modes:
         """Return natural frequencies, damping and shapes of the small motions about an equilibrium q (nq,).
 
@@ -90,7 +91,7 @@ class LinearCalls(DerivativeCalls):
 
         tau (nv,): constant torques; by default the least ones of actuated joints that hold the state. dofs: independent
         DoF, by default those that are best at q; frequencies do not depend on the choice. tolerance [rad, or of the
-        mechanism's length]: how far away the equilibrium may be, 1e-6 by default, in float32 1e-3.
+        mechanism's length]: how far away the equilibrium may be. Computed in double precision, whatever the dtype.
 
         StateError: q is no equilibrium, a loop is open, or the loops are in a singular configuration.
 
@@ -101,4 +102,7 @@ class LinearCalls(DerivativeCalls):
         from spanloop.linear.modes import modes
 
         robot: Any = self
-        return modes(robot._with_active_loops(robot._active("modes", active_loops)), q, tau, dofs, tolerance)
+        robot = robot._with_active_loops(robot._active("modes", active_loops))
+        if self._options["dtype"] != "float64":
+            robot = type(robot)(robot.model, method=robot.method, **{**robot._options, "dtype": "float64"})
+        return modes(robot, q, tau, dofs, tolerance)

@@ -67,15 +67,21 @@ def _torque(model: Model, place: int) -> Input:
     return Input(dof_names(model)[place], f"{unit}/s²" if driven else _TORQUES.get(unit, ""), place)
 
 
-def input_columns(robot: Any, q: np.ndarray, inputs: Sequence[Input], da_dtau: np.ndarray) -> np.ndarray:
-    """∂a/∂u (..., nv, m): the accelerations of all DoF by each input."""
-    driven = [j.driven for j in robot.model.joints for _ in range(j.kind.nv)]
-    by_force = np.where(driven, 0.0, da_dtau)  # the motor of a driven joint takes every load along it
-    frames = {x.frame: np.asarray(robot.jacobian(q, x.frame), dtype=float) for x in inputs if x.dof is None}
-    columns = [
-        da_dtau[..., x.dof]
-        if x.dof is not None
-        else np.einsum("...ij,...j->...i", by_force, frames[x.frame][..., x.row, :])
-        for x in inputs
-    ]
-    return np.stack(columns, axis=-1) if columns else np.zeros((*da_dtau.shape[:-1], 0))
+def input_columns(
+    robot: Any, q: np.ndarray, inputs: Sequence[Input], da_dtau: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """∂a/∂u (..., nv, m), the accelerations of all DoF by each input, and the torques at all joints (..., nv, m) that
+    do the same; of a driven joint's acceleration none."""
+    driven = np.array([j.driven for j in robot.model.joints for _ in range(j.kind.nv)], dtype=bool)
+    torques = np.zeros((*da_dtau.shape[:-1], len(inputs)))
+    for k, x in enumerate(inputs):
+        if x.dof is None:
+            torques[..., k] = np.asarray(robot.jacobian(q, x.frame), dtype=float)[..., x.row, :]
+        else:
+            torques[..., x.dof, k] = 0.0 if driven[x.dof] else 1.0
+    torques[..., driven, :] = 0.0  # the motor of a driven joint takes every load along it
+    da_du = da_dtau @ torques
+    for k, x in enumerate(inputs):
+        if x.dof is not None and driven[x.dof]:
+            da_du[..., k] = da_dtau[..., x.dof]
+    return da_du, torques

@@ -100,12 +100,12 @@ class LinearModel:
 
     @property
     def uncontrollable_modes(self) -> tuple[complex, ...]:
-        """Poles of the modes that no input changes; () if all can be controlled. For one operating point."""
+        """Poles of modes that no input changes, each once; () if all can be controlled. For one operating point."""
         return regulator.hidden_modes(self._one("uncontrollable_modes"), "inputs")
 
     @property
     def unobservable_modes(self) -> tuple[complex, ...]:
-        """Poles of the modes that no output shows; () if all can be observed. For one operating point."""
+        """Poles of modes that no output shows, each once; () if all can be observed. For one operating point."""
         return regulator.hidden_modes(self._one("unobservable_modes"), "outputs")
 
     # ---- responses

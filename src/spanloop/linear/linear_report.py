@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from spanloop.errors import listed
-from spanloop.linear.responses import margin
+from spanloop.linear.responses import grows, rounded
 
 if TYPE_CHECKING:
     from spanloop.linear.linear_model import LinearModel
@@ -55,33 +56,25 @@ def _operating(model: LinearModel) -> list[str]:
 
 
 def _poles(model: LinearModel) -> list[str]:
+    """A row for each pole or pair, with how often it occurs; less than rounding is printed as 0."""
     values = model.poles
     if not len(values):
         return []
     rows = ["  pole [1/s]              frequency [Hz]   damping ratio" if model.step is None else "  pole (z)"]
-    for x in [v for v in values if v.imag >= 0.0][:_MOST]:
-        pole = f"{x.real:.5g}" if x.imag == 0.0 else f"{x.real:.5g} ± {x.imag:.5g}j"
-        rows.append(
-            f"  {pole:22}" + (f"  {abs(x) / (2 * np.pi):14.5g}   {_damping(x):13.4g}" if model.step is None else "")
-        )
-    unstable = int((margin(model, values) > 0.0).sum())
-    stable = model.is_stable
-    verdict = (
-        "stable"
-        if stable
-        else f"unstable: {unstable} poles grow"
-        if unstable and not _marginal(model)
-        else "not asymptotically stable"
-    )
-    return [*rows, f"  {verdict}"]
+    shown = Counter(_row(model, x) for x in rounded(model, values) if x.imag >= 0.0)
+    for row, count in list(shown.items())[:_MOST]:
+        rows.append(row if count == 1 else f"{row}   {count} times")
+    if len(shown) > _MOST:
+        rows.append(f"  and {len(shown) - _MOST} more")
+    growing = int(grows(model, values).sum())
+    if growing:
+        return [*rows, f"  unstable: {growing} pole{' grows' if growing == 1 else 's grow'}"]
+    return [*rows, "  stable" if model.is_stable else "  marginal: no pole grows, some do not decay"]
 
 
-def _marginal(model: LinearModel) -> bool:
-    """Whether no pole grows by more than rounding."""
-    from spanloop.linear.responses import edge
-
-    return bool((margin(model, model.poles) <= edge(model)).all())
-
-
-def _damping(pole: complex) -> float:
-    return -pole.real / abs(pole) if abs(pole) else 0.0
+def _row(model: LinearModel, pole: complex) -> str:
+    text = f"{pole.real:.5g}" if pole.imag == 0.0 else f"{pole.real:.5g} ± {pole.imag:.5g}j"
+    if model.step is not None:
+        return f"  {text}"
+    damping = 0.0 - pole.real / abs(pole) if abs(pole) else 0.0
+    return f"  {text:22}  {abs(pole) / (2 * np.pi):14.5g}   {damping:13.4g}"

@@ -25,6 +25,7 @@ from spanloop.linear.input_columns import Input, input_columns, named_inputs
 from spanloop.linear.linear_model import LinearModel
 from spanloop.linear.operating_point import OperatingPoint, holding_torques, is_equilibrium
 from spanloop.linear.output_rows import Output, output_rows
+from spanloop.loops.arguments import actuators
 from spanloop.loops.independent_dofs import Dofs, IndependentCoordinates, resolved
 from spanloop.model import Model
 
@@ -44,10 +45,11 @@ def linearize(
     model = robot.model
     chosen = resolved(robot, q, dofs, "linearize")
     acting = named_inputs(model, inputs)
-    places = [x.dof for x in acting if x.dof is not None]
+    places = sorted({*actuators(model, None, None).dofs, *(x.dof for x in acting if x.dof is not None)})
     state = _states(model, q, v, tau)
     if tau is None:
-        held = np.zeros(model.nv) if state[1].any() else holding_torques(robot, state[0], chosen, places, forces)
+        moves = np.asarray(state[1].any(axis=-1))
+        held = np.where(moves[..., None], 0.0, holding_torques(robot, state[0], chosen, places, forces))
         state = _states(model, q, v, held)
     return _linearized(robot, state, chosen, acting, outputs, forces, loop_inputs)
 
@@ -64,8 +66,9 @@ def _linearized(
     model, (q, v, tau) = robot.model, state
     found = along_closed_motions(robot, q, v, tau, forces, loop_inputs, chosen, "linearize")
     a = np.asarray(robot.forward_dynamics(q, v, tau, forces=forces), dtype=float)
-    da_du = input_columns(robot, q, acting, found.da_dtau)
-    C, D, shown = output_rows(robot, (q, v, a), found, da_du, outputs)
+    resolution = float(np.finfo(robot.kernel("bias").dtype).eps)
+    da_du, torques = input_columns(robot, q, acting, found.da_dtau)
+    C, D, shown = output_rows(robot, (q, v, tau, a), found, da_du, torques, forces, outputs)
     i, n = list(chosen.dofs), len(chosen)
     zero = np.zeros((*a.shape[:-1], n, len(acting)))
     bad = ~np.isfinite(found.da).all(axis=(-2, -1))
@@ -87,7 +90,7 @@ def _linearized(
         output_units=tuple(x.unit for x in shown),
         drift=drift,
         point=OperatingPoint(
-            model, q, v, tau, a, is_equilibrium(v, tau, a, found.da_dtau), chosen.dofs,
+            model, q, v, tau, a, is_equilibrium(v, tau, a, found.da_dtau, resolution), chosen.dofs,
             tuple(-1 if x.dof is None else x.dof for x in acting),
         ),
         mass=_inertia(robot, q, found.dq),

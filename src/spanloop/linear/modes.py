@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from spanloop.compiler.runtime.arrays import converted
 from spanloop.derivatives.closed_dynamics import along_closed_motions
+from spanloop.derivatives.closed_motion import closed_directions
 from spanloop.errors import InputError, Reason, Refusal, StateError, in_one_line, listed
 from spanloop.linear.eigenmodes import eigenmodes
 from spanloop.loops.arguments import dof_names
@@ -27,12 +28,11 @@ from spanloop.loops.independent_dofs import (
     IndependentCoordinates,
     independent_coordinates,
     resolved,
-    velocity_map,
+    structure_of,
 )
 from spanloop.model import Model
 from spanloop.types import Array
 
-_BALANCED = {"float64": 1e-6, "float32": 1e-3}  # distance to the equilibrium [rad, or of the mechanism's length]
 _NAMED = 4  # DoF that the table names for each shape
 _UNDAMPED = 1e-9  # of a pole: a real part that counts as rounding
 _LARGE = 0.1  # of the largest part of a shape: what the table names
@@ -160,41 +160,52 @@ class Modes:
         return inline(self, height, **options)
 
 
-def modes(
-    robot: Any, q: ArrayLike, tau: ArrayLike | None = None, dofs: Dofs = None, tolerance: float | None = None
-) -> Modes:
+def modes(robot: Any, q: ArrayLike, tau: ArrayLike | None = None, dofs: Dofs = None, tolerance: float = 1e-6) -> Modes:
     """The modes of a mechanism about one state q (nq,) at rest; robot.modes documents the arguments."""
-    model = robot.model
+    model, still = robot.model, np.zeros(robot.model.nv)
     q = one_state("modes", robot, q)
-    chosen = independent_coordinates(robot, q) if dofs is None else resolved(robot, q, dofs, "modes")
+    chosen = _independent(robot, q) if dofs is None else resolved(robot, q, dofs, "modes")
     free = _free(model, chosen)
-    T = velocity_map(robot, q, chosen)[:, free]
-    load = values(robot, "bias", q[None], np.zeros((1, model.nv)))[0]
+    T = closed_directions(robot, q, still, chosen, "modes").dq[:, free]
+    load = values(robot, "bias", q[None], still[None])[0]
     tau = _holding(model, T, load) if tau is None else _given(model, tau)
-    M = T.T @ values(robot, "mass_matrix", q[None])[0] @ T
+    inertia = values(robot, "mass_matrix", q[None])[0] @ T
+    M, left = T.T @ inertia, T.T @ (tau - load)
     if len(M) and not np.linalg.eigvalsh(M)[0] > 0.0:
         sentence = "a motion moves no inertia. Give bodies mass and inertia, give a joint armature, or lock it"
         raise StateError.of("modes", Refusal(Reason.SINGULAR_MASS, sentence))
     given = robot._loop_inputs(None, None) if robot._has_loop_inputs else ()
-    found = along_closed_motions(robot, q, np.zeros(model.nv), tau, None, given, chosen, "modes").independent
+    rest = np.where(_driven(model), 0.0, inertia @ np.linalg.solve(M, left))  # counts as a constant load: a = 0
+    found = along_closed_motions(robot, q, still, tau - rest, None, given, chosen, "modes").independent
     own = np.ix_(free, free)
     K, C = -M @ found.da_dq[own], -M @ found.da_dv[own]
     floor = float(np.linalg.norm(model.gravity)) / mechanism_of(model).length
-    residual = _balanced(robot, T, M, K, T.T @ (tau - load), floor, tolerance)
+    residual = _balanced(robot, T, M, K, left, floor, tolerance)
     poles, shapes, is_conservative = eigenmodes(M, C, K, floor)
     names = tuple(chosen.names[k] for k in free)
     shapes = _with_sign(T @ shapes, mechanism_of(model).dof_lengths)
     return Modes(robot, q, tau, names, M, C, K, poles, shapes, residual, is_conservative, _notes(model))
 
 
+def _independent(robot: Any, q: np.ndarray) -> IndependentCoordinates:
+    """The DoF that are best at q, or the usual ones where the loops lose rank; then the state is refused."""
+    best = independent_coordinates(robot, q)
+    left = robot.model.nv - structure_of(robot, q[None]).rank
+    return best if len(best) == left else independent_coordinates(robot)
+
+
+def _driven(model: Model) -> np.ndarray:
+    """Which DoF (nv,) are driven: they stand still."""
+    return np.array([j.driven for j in model.joints for _ in range(j.kind.nv)], dtype=bool)
+
+
 def _free(model: Model, chosen: IndependentCoordinates) -> list[int]:
-    """Places among the chosen DoF of those that are not driven: a driven joint stands still."""
-    driven = {k for j in model.joints if j.driven for k in range(model.nv)[model.v_slice(j.name)]}
-    lost = sorted(driven - set(chosen.dofs))
+    """Places among the chosen DoF of those that are not driven."""
+    driven = _driven(model)
+    lost = [name for k, name in enumerate(dof_names(model)) if driven[k] and k not in chosen.dofs]
     if lost:
-        name = dof_names(model)[lost[0]]
-        raise InputError(f"modes: dofs leaves out {name!r}, which is driven and stands still; name it among them")
-    return [i for i, k in enumerate(chosen.dofs) if k not in driven]
+        raise InputError(f"modes: dofs leaves out {lost[0]!r}, which is driven and stands still; name it among them")
+    return [i for i, k in enumerate(chosen.dofs) if not driven[k]]
 
 
 def _holding(model: Model, T: np.ndarray, load: np.ndarray) -> np.ndarray:
@@ -212,6 +223,8 @@ def _given(model: Model, tau: ArrayLike) -> np.ndarray:
     if not np.isfinite(out).all():
         k = int(np.argmax(~np.isfinite(out)))
         raise StateError.of("modes", Refusal(Reason.NOT_FINITE, f"tau[{k}] is {out[k]}; every number must be finite"))
+    if out[_driven(model)].any():
+        raise InputError("modes: tau has an acceleration of a driven joint; at an equilibrium it is 0")
     return out
 
 
@@ -222,7 +235,7 @@ def _balanced(
     K: np.ndarray,
     left: np.ndarray,
     floor: float,
-    tolerance: float | None,
+    tolerance: float,
 ) -> float:
     """The acceleration of the mass that forces (n,) left over cause [m/s²]; StateError where it is no equilibrium.
 
@@ -239,8 +252,7 @@ def _balanced(
     with np.errstate(divide="ignore", invalid="ignore"):
         steps = np.where(push @ V == 0.0, 0.0, (push @ V) / np.maximum(np.abs(squares), least))
     away = T @ np.linalg.solve(L.T, V @ steps) / np.array(mechanism_of(model).dof_lengths)
-    allowed = _BALANCED[robot.kernel("bias").dtype.name] if tolerance is None else float(tolerance)
-    if not np.abs(away).max() <= allowed:
+    if not np.abs(away).max() <= tolerance:
         k = int(np.nanargmax(np.abs(np.nan_to_num(away, nan=np.inf))))
         raise StateError.of(
             "modes",

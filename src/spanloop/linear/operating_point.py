@@ -42,11 +42,13 @@ class OperatingPoint:
         return replace(self, **parts)
 
 
-def is_equilibrium(v: np.ndarray, tau: np.ndarray, a: np.ndarray, da_dtau: np.ndarray) -> np.ndarray:
-    """Whether states rest (...): no velocity, and no acceleration beyond rounding."""
+def is_equilibrium(v: np.ndarray, tau: np.ndarray, a: np.ndarray, da_dtau: np.ndarray, resolution: float) -> np.ndarray:
+    """Whether states rest (...): no velocity, and no acceleration beyond rounding (resolution: of the kernels)."""
     by_torques = np.einsum("...ij,...j->...i", np.abs(da_dtau), np.abs(tau))
     single = np.maximum(by_torques, np.abs(a - np.einsum("...ij,...j->...i", da_dtau, tau)))
-    return ~v.any(axis=-1) & (np.abs(a).max(axis=-1, initial=0.0) <= _REST * single.max(axis=-1, initial=0.0) + 1e-12)
+    return ~v.any(axis=-1) & (
+        np.abs(a).max(axis=-1, initial=0.0) <= max(_REST, 1e3 * resolution) * single.max(axis=-1, initial=0.0) + 1e-12
+    )
 
 
 def holding_torques(

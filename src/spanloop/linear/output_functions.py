@@ -24,7 +24,12 @@ def function_changes(
     x = traced_inputs(sizes)
     try:
         answer = function(TracedArray.of(x["q"]), TracedArray.of(x["v"]))
-    except TraceError as error:
+    except (TypeError, IndexError) as error:
+        if not isinstance(error, TraceError):
+            raise InputError(
+                f"linearize: output {name!r} does not take (q, v), arrays (nq,) and (nv,), as they are ({error}). One "
+                "joint of q is q[model.q_slice('elbow')]"
+            ) from error
         raise InputError(
             f"linearize: output {name!r} cannot be differentiated: {error}. Write it in the arithmetic of NumPy"
         ) from None

@@ -13,10 +13,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spanloop.derivatives.batched_directions import along_directions
 from spanloop.derivatives.closed_dynamics import ClosedDerivatives
 from spanloop.errors import InputError, nearest
+from spanloop.linear.loop_force_rows import loop_force_changes
 from spanloop.linear.output_functions import function_changes
 from spanloop.loops.arguments import dof_names, dofs_called
 from spanloop.model import Model
@@ -32,6 +34,7 @@ _QUANTITIES = {
     "acceleration": (3, "acceleration", "m/s²"),
     "angular_acceleration": (0, "acceleration", "rad/s²"),
 }
+_LOADS = {"torque": (0, "N m"), "force": (3, "N")}  # of a loop: first row of [torque; force]
 _OF_DOF = {"q": "", "v": "/s", "a": "/s²"}
 
 
@@ -47,16 +50,23 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Changes:
-    """A robot at states q (n, nq), v, a (n, nv), and how these change: dq, dv, da (n, nv, k), da_du (n, nv, m)."""
+    """A robot at states q (n, nq), v, tau, a (n, nv), and how these change.
+
+    dq, dv, da (n, nv, k): by states. da_du, torques (n, nv, m): accelerations by inputs, and the torques at all joints
+    that inputs are. forces: {"body": (n, 6)}, constant loads.
+    """
 
     robot: Any
     q: np.ndarray
     v: np.ndarray
+    tau: np.ndarray
     a: np.ndarray
     dq: np.ndarray
     dv: np.ndarray
     da: np.ndarray
     da_du: np.ndarray
+    torques: np.ndarray
+    forces: dict[str, np.ndarray]
 
     @property
     def model(self) -> Model:
@@ -70,26 +80,38 @@ class Changes:
     def along(self, function: str, count: int, **options: Any) -> np.ndarray:
         """The changes (n, size, k) of a function of the catalog whose inputs are the first of q, v, a."""
         inputs = (self.q, self.v, self.a)[:count]
+        if options.get("forces"):
+            inputs += (np.concatenate([self.forces[body] for body in options["forces"]], axis=-1),)
         ways = dict(zip("qva", (np.swapaxes(x, 1, 2) for x in (self.dq, self.dv, self.da)[:count]), strict=False))
         return np.swapaxes(along_directions(self.robot, function, inputs, ways, **options)[0], 1, 2)
 
 
 def output_rows(
     robot: Any,
-    state: tuple[np.ndarray, np.ndarray, np.ndarray],
+    state: tuple[np.ndarray, ...],
     found: ClosedDerivatives,
     da_du: np.ndarray,
+    torques: np.ndarray,
+    forces: Mapping[str, ArrayLike] | None,
     outputs: Output | Iterable[Output] | None,
 ) -> tuple[np.ndarray, np.ndarray, list[Row]]:
-    """C (..., p, k), D (..., p, m) and the outputs; by default all states. state: q, v, a with batch axes."""
+    """C (..., p, k), D (..., p, m) and the outputs; by default all states. state: q, v, tau, a with batch axes.
+
+    da_du, torques: of input_columns. forces: constant loads.
+    """
     leading, m = da_du.shape[:-2], da_du.shape[-1]
-    changes, good = _changes(robot, state, found, da_du)
+    changes, good = _changes(robot, state, found, da_du, torques, forces)
     if outputs is None:
         names = found.dofs.names
         outputs = (*names, *(f"{x}.v" for x in names))
     one = isinstance(outputs, str | Mapping) or callable(outputs)
     every: Any = [outputs] if one else outputs
     rows = [row for each in every for row in _rows(changes, each)]
+    twice = [row.name for k, row in enumerate(rows) if row.name in [x.name for x in rows[:k]]]
+    if twice:
+        raise InputError(
+            f"linearize: outputs name {twice[0]!r} twice; functions have the names of {{'name': function}}"
+        )
     k = changes.dq.shape[-1]
     C, D = np.full((len(good), len(rows), k), np.nan), np.full((len(good), len(rows), m), np.nan)
     for place, row in enumerate(rows):
@@ -98,18 +120,29 @@ def output_rows(
 
 
 def _changes(
-    robot: Any, state: Sequence[np.ndarray], found: ClosedDerivatives, da_du: np.ndarray
+    robot: Any,
+    state: Sequence[np.ndarray],
+    found: ClosedDerivatives,
+    da_du: np.ndarray,
+    torques: np.ndarray,
+    forces: Mapping[str, ArrayLike] | None,
 ) -> tuple[Changes, np.ndarray]:
     """The operating points that have an answer, and which do (n,)."""
     count = math.prod(da_du.shape[:-2])
-    q, v, a = (x.reshape(count, x.shape[-1]) for x in state)
-    T, dv, by_q, by_v, by_u = (
-        x.reshape(count, *x.shape[-2:]) for x in (found.dq, found.dv, found.da_dq, found.da_dv, da_du)
+    q, v, tau, a = (x.reshape(count, x.shape[-1]) for x in state)
+    T, dv, by_q, by_v, by_u, acting = (
+        x.reshape(count, *x.shape[-2:]) for x in (found.dq, found.dv, found.da_dq, found.da_dv, da_du, torques)
     )
+    loads = {
+        body: np.broadcast_to(np.asarray(x, dtype=float), (*da_du.shape[:-2], 6)).reshape(count, 6)
+        for body, x in (forces or {}).items()
+    }
     good = np.isfinite(found.da).all(axis=(-2, -1)).reshape(count)
     dq = np.concatenate([T, np.zeros_like(T)], axis=-1)
-    parts = (q, v, a, dq, np.concatenate([dv, T], axis=-1), np.concatenate([by_q, by_v], axis=-1), by_u)
-    return Changes(robot, *(x[good] for x in parts)), good
+    da = np.concatenate([by_q, by_v], axis=-1)
+    parts = (q, v, tau, a, dq, np.concatenate([dv, T], axis=-1), da, by_u, acting)
+    rows: list[Any] = [*(x[good] for x in parts), {body: x[good] for body, x in loads.items()}]
+    return Changes(robot, *rows), good
 
 
 def _rows(changes: Changes, output: Output) -> list[Row]:
@@ -130,7 +163,7 @@ def _called(changes: Changes, name: str) -> list[Row]:
         found = _of_dofs(changes, front, last)
     if (not found and front == "center_of_mass") or name == "center_of_mass":
         found = _of_mass_centre(changes, last if front else "xyz")
-    return found or _of_frame(changes, name)
+    return found or _of_loop(changes, name) or _of_frame(changes, name)
 
 
 def _is_joint(model: Model, name: str) -> bool:
@@ -158,6 +191,20 @@ def _of_mass_centre(changes: Changes, axes: str) -> list[Row]:
     return [Row(f"center_of_mass.{x}", "m", J[:, "xyz".index(x)], changes.none) for x in axes]
 
 
+def _of_loop(changes: Changes, name: str) -> list[Row]:
+    """ "closing.force.x", or all three axes of "closing.torque": what a loop does to its body b, in world axes."""
+    front, _, last = name.rpartition(".")
+    loop, kind, axes = (front, last, "xyz") if last in _LOADS else (*front.rpartition(".")[::2], last)
+    if kind not in _LOADS or not axes or axes not in "xyz" or loop not in [x.name for x in changes.model.loops]:
+        return []
+    first, unit = _LOADS[kind]
+    wanted = [first + "xyz".index(x) for x in axes]
+    by_states, by_inputs = loop_force_changes(changes, loop, wanted)
+    return [
+        Row(f"{loop}.{kind}.{x}", unit, by_states[:, k], by_inputs[:, k]) for x, k in zip(axes, wanted, strict=True)
+    ]
+
+
 def _of_frame(changes: Changes, name: str) -> list[Row]:
     """ "tool.x", "tool.velocity.z", or all three axes of "tool.velocity"."""
     front, _, last = name.rpartition(".")
@@ -172,7 +219,13 @@ def _of_frame(changes: Changes, name: str) -> list[Row]:
     frames = [*model.body_number, *(f.name for f in model.frames)]
     if frame not in frames or len(axes) not in (1, 3) or axes not in "xyz":
         ends = ["x", "y", "z", *_QUANTITIES]
-        known = [*dof_names(model), *(f"{x}.{end}" for x in frames if x != "world" for end in ends), "center_of_mass"]
+        loads = [f"{x.name}.{kind}" for x in model.loops for kind in _LOADS]
+        known = [
+            *dof_names(model),
+            *loads,
+            *(f"{x}.{end}" for x in frames if x != "world" for end in ends),
+            "center_of_mass",
+        ]
         raise InputError(f"linearize: there is no output {name!r}; {nearest(name, known)}")
     first, kind, unit = _QUANTITIES[quantity]
     by_states, by_inputs = _frame_changes(changes, frame, kind)

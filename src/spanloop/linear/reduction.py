@@ -16,12 +16,13 @@ import numpy as np
 
 from spanloop.errors import InputError
 from spanloop.linear.optional_packages import optional
-from spanloop.linear.responses import edge, margin
+from spanloop.linear.responses import decay, decays, grows, rounded, spectrum
 
 if TYPE_CHECKING:
     from spanloop.linear.linear_model import LinearModel
 
 METHODS = ("balanced", "modal")
+_SAME = 1e-7  # relative distance of poles that count as one
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,20 +51,21 @@ def reduced(model: LinearModel, order: int, method: str) -> LinearModel:
 
 def hankel_singular_values(model: LinearModel) -> np.ndarray:
     """Those of the stable part, largest first."""
-    return _balancing(model, _split(model, lambda x: _is_stable_pole(model, x))[0])[0]
+    return _balancing(model, _split(model, _decaying(model))[0])[0]
 
 
 # ---- balanced
 
 
 def _balanced(model: LinearModel, order: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    stable, rest = _split(model, lambda x: _is_stable_pole(model, x))
+    stable, rest = _split(model, _decaying(model))
     kept = order - len(rest.A)
     if kept < 0:
+        lasting = _listed(rounded(model, np.linalg.eigvals(rest.A)))
         raise InputError(
             f"reduced: order is {order}, and {len(rest.A)} modes are unstable or undamped, which balanced truncation "
-            f"keeps ({_listed(np.linalg.eigvals(rest.A))}); use an order of at least {len(rest.A)}, give the joints "
-            "damping, or use method='modal'"
+            f"keeps ({lasting}); use an order of at least {len(rest.A)}, give the joints damping, or use "
+            "method='modal'"
         )
     sigma, left, right = _balancing(model, stable)
     rank = int((sigma > 1e-14 * sigma.max(initial=0.0)).sum())  # states beyond it have no part in the response
@@ -100,8 +102,13 @@ def _root(P: np.ndarray) -> np.ndarray:
 
 
 def _modal(model: LinearModel, order: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    chosen = _dominant(model, order)
-    dropped, kept = _split(model, lambda x: np.abs(chosen - x).min(initial=np.inf) > _NEAR * np.abs(x) + edge(model))
+    ranked = _by_dominance(model)
+    chosen, others = ranked[:order], ranked[order:]
+
+    def is_dropped(x: complex) -> bool:
+        return bool(np.abs(others - x).min(initial=np.inf) < np.abs(chosen - x).min(initial=np.inf) - _SAME * abs(x))
+
+    dropped, kept = _split(model, is_dropped)
     if len(kept.A) != order:
         raise InputError(
             f"reduced: order {order} would split a pair of poles or poles that coincide; use {len(kept.A)}"
@@ -109,22 +116,16 @@ def _modal(model: LinearModel, order: int) -> tuple[np.ndarray, np.ndarray, np.n
     return kept.A, kept.B, kept.C, _gain_bound(model, dropped)
 
 
-_NEAR = 1e-9
-
-
-def _dominant(model: LinearModel, order: int) -> np.ndarray:
-    """The poles to keep: unstable and undamped ones (slowest first), then by their largest gain ‖c‖ ‖b‖ / damping."""
+def _by_dominance(model: LinearModel) -> np.ndarray:
+    """All poles (k,) in the order in which they are kept: unstable and undamped ones, then by gain ‖c‖ ‖b‖ / decay."""
     values, right = np.linalg.eig(model.A)
     left, *_ = np.linalg.lstsq(right.T, np.eye(len(values)), rcond=None)  # rows of right⁻¹ as columns
     gain = np.linalg.norm(model.C @ right, axis=0) * np.linalg.norm(left.T @ model.B, axis=1)
-    decay = -margin(model, values)
-    lasting = decay <= edge(model)
-    unstable = decay < -edge(model)
-    with np.errstate(divide="ignore"):
-        weight = np.where(lasting, np.inf, gain / np.where(lasting, 1.0, decay))
+    lasting, unstable = ~decays(model, values), grows(model, values)
+    weight = np.where(lasting, np.inf, gain / np.where(lasting, 1.0, decay(model, values)))
     speed = np.round(np.abs(values), 9)
     ranking = sorted(range(len(values)), key=lambda k: (not unstable[k], -weight[k], speed[k], values[k].imag))
-    return values[ranking[:order]]
+    return values[ranking]
 
 
 def _gain_bound(model: LinearModel, part: Part) -> float:
@@ -132,7 +133,7 @@ def _gain_bound(model: LinearModel, part: Part) -> float:
     if not len(part.A):
         return 0.0
     values = np.linalg.eigvals(part.A)
-    if (margin(model, values) >= -edge(model)).any():
+    if not decays(model, values).all():
         return np.inf
     return 2.0 * float(_balancing(model, part)[0].sum())
 
@@ -151,12 +152,14 @@ def _split(model: LinearModel, belongs: Callable[[complex], Any]) -> tuple[Part,
     return first, second
 
 
+def _decaying(model: LinearModel) -> Callable[[complex], bool]:
+    """Whether the mode of a pole decays by more than rounding."""
+    known, errors = spectrum(model)
+    return lambda x: bool(decay(model, np.array(x)) > errors[np.abs(known - x).argmin()])
+
+
 def _pole(x: Any, y: Any) -> complex:
     return complex(x) if y is None else complex(x, y)
-
-
-def _is_stable_pole(model: LinearModel, value: complex) -> bool:
-    return bool(margin(model, np.array([value]))[0] < -edge(model))
 
 
 def _block(a: np.ndarray, b: np.ndarray) -> np.ndarray:

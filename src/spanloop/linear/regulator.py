@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from spanloop.errors import InputError, UnsupportedError, nearest
 from spanloop.linear.optional_packages import optional
-from spanloop.linear.responses import edge, margin, poles
+from spanloop.linear.responses import decay, decays, poles, rounded, spectrum
+from spanloop.model.user_input import number
 
 if TYPE_CHECKING:
     from spanloop.linear.linear_model import LinearModel
@@ -144,36 +145,67 @@ def lqr(model: LinearModel, Q: Weights, R: Weights, time: float | None) -> Regul
 
 def hidden_modes(model: LinearModel, side: str) -> tuple[complex, ...]:
     """Poles whose modes inputs do not change ("inputs") or outputs do not show ("outputs")."""
-    A, B = (model.A, model.B) if side == "inputs" else (model.A.T, model.C.T)
-    return tuple(complex(x) for x in _hidden(A, B))
+    found = _unreached(model, model.B) if side == "inputs" else _unseen(model, model.C)
+    return _distinct(model, found)
 
 
-def _hidden(A: np.ndarray, B: np.ndarray) -> list[complex]:
-    """Eigenvalues λ of A at which [A − λ, B] loses rank (Popov, Belevitch, Hautus), in balanced units."""
-    linalg = optional("scipy.linalg", "lqr", "scipy")
+def _distinct(model: LinearModel, values: Sequence[complex]) -> tuple[complex, ...]:
+    """Poles, those that coincide once."""
+    out: list[complex] = []
+    for x in rounded(model, np.array(values, dtype=complex)):
+        if all(abs(x - y) > _HIDDEN * abs(x) for y in out):
+            out.append(complex(x))
+    return tuple(out)
+
+
+def _unreached(model: LinearModel, B: np.ndarray) -> tuple[complex, ...]:
+    """Poles of the modes on which the columns of B do not act."""
+    S = _energy_scale(model)
+    return _hidden(S @ model.A @ np.linalg.inv(S), S @ B)
+
+
+def _unseen(model: LinearModel, C: np.ndarray) -> tuple[complex, ...]:
+    """Poles of the modes that the rows of C do not show."""
+    inverse = np.linalg.inv(_energy_scale(model))
+    return _hidden((np.linalg.inv(inverse) @ model.A @ inverse).T, (C @ inverse).T)
+
+
+def _energy_scale(model: LinearModel) -> np.ndarray:
+    """S of S x, in which lengths are energies: rates by the root of the inertia, displacements at the fastest pole."""
+    if model.mass is None:
+        return np.eye(len(model.A))
+    n, root = len(model.mass), np.linalg.cholesky(model.mass).T
+    values = poles(model)
+    speed = np.abs(values if model.step is None else np.log(values) / model.step).max(initial=0.0)
+    S = np.zeros((2 * n, 2 * n))
+    S[:n, :n], S[n:, n:] = (speed or 1.0) * root, root
+    return S
+
+
+def _hidden(A: np.ndarray, B: np.ndarray) -> tuple[complex, ...]:
+    """Eigenvalues λ of A at which [A − λ, B] loses rank (Popov, Belevitch, Hautus)."""
     if not len(A):
-        return []
-    balanced, (scale, _) = linalg.matrix_balance(A, permute=False, separate=True)
-    pushed = B / scale[:, None]
-    lengths = np.linalg.norm(pushed, axis=0)
-    size = max(float(np.linalg.norm(balanced, 2)), 1e-300)
-    pushed = pushed[:, lengths > 0.0] / lengths[lengths > 0.0] * size
+        return ()
+    lengths = np.linalg.norm(B, axis=0)
+    size = float(np.linalg.norm(A, 2)) or 1.0
+    pushed = B[:, lengths > 0.0] / lengths[lengths > 0.0] * size
     out = []
     for value in np.linalg.eigvals(A):
-        whole = np.concatenate([balanced - value * np.eye(len(A)), pushed], axis=1)
+        whole = np.concatenate([A - value * np.eye(len(A)), pushed], axis=1)
         if np.linalg.svd(whole, compute_uv=False)[len(A) - 1] <= _HIDDEN * size:
             out.append(complex(value))
-    return out
+    return tuple(out)
 
 
 def _refuse_hidden(model: LinearModel, side: str, pushed: np.ndarray) -> None:
     """Refuse a design where a mode that does not decay by itself is out of reach of inputs, or has no weight in Q."""
     by_inputs = side == "inputs"
-    values = _hidden(model.A, pushed) if by_inputs else _hidden(model.A.T, pushed)
-    found = [x for x in values if margin(model, np.array([x]))[0] >= -edge(model)]
+    values = _unreached(model, pushed) if by_inputs else _unseen(model, pushed)
+    found = [x for x in values if not decays(model, np.array([x]))[0]]
     if not found:
         return
-    where = f"the mode with the pole {_listed(found[:1])} 1/s, which moves {_moving(model, found[0])}"
+    pole = _listed(rounded(model, np.array(found[:1])))
+    where = f"the mode with the pole {pole} 1/s, which moves {_moving(model, found[0])}"
     if by_inputs:
         raise InputError(
             f"lqr: the inputs {', '.join(model.inputs)} do not act on {where}, and it does not decay by itself. Add an "
@@ -199,8 +231,8 @@ def _energies(model: LinearModel, time: float | None) -> tuple[np.ndarray, np.nd
         raise InputError(
             "lqr: Q and R have defaults only for models of robot.linearize; give both, for example Q=1, R=1"
         )
-    T = _usual_time(model) if time is None else float(time)
-    if not (np.isfinite(T) and T > 0.0):
+    T = _usual_time(model) if time is None else number(time, "lqr: time")
+    if T <= 0.0:
         raise InputError(f"lqr: time is {time!r}; expected a time > 0 [s]")
     n = len(model.mass)
     Q = np.zeros((2 * n, 2 * n))
@@ -216,8 +248,10 @@ def _energies(model: LinearModel, time: float | None) -> tuple[np.ndarray, np.nd
 
 
 def _usual_time(model: LinearModel) -> float:
-    fastest = margin(model, poles(model)).max(initial=0.0)
-    return 1.0 / float(fastest) if fastest > edge(model) else _TIME
+    """The time constant of the fastest unstable pole."""
+    values, errors = spectrum(model)
+    growth = np.where(-decay(model, values) > errors, -decay(model, values), 0.0).max(initial=0.0)
+    return 1.0 / float(growth) if growth > 0.0 else _TIME
 
 
 def _state_weights(model: LinearModel, given: Any) -> np.ndarray:

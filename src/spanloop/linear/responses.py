@@ -10,40 +10,90 @@ from numpy.typing import ArrayLike
 
 from spanloop.errors import InputError
 from spanloop.linear.optional_packages import optional
+from spanloop.model.user_input import number
 
 if TYPE_CHECKING:
     from spanloop.linear.linear_model import LinearModel
 
-MARGINAL = 1e-7  # of the size of A: a pole this near to the edge of stability is on it (a double pole moves by √eps)
+_ROUNDING = 10.0 * np.finfo(float).eps
+_LARGEST = 1e-3  # of the root of A's size: the largest error of a pole that is taken for rounding
 _SAMPLES = 400
 
 
 def poles(model: LinearModel) -> np.ndarray:
     """The eigenvalues of A (..., k), by size; NaN for an operating point without an answer."""
-    A = model.A
-    bad = ~np.isfinite(A).all(axis=(-2, -1))
-    found = np.linalg.eigvals(np.where(bad[..., None, None], 0.0, A)).astype(complex)
-    found[bad] = np.nan
-    return np.take_along_axis(found, np.lexsort((found.imag, found.real, np.round(np.abs(found), 12))), axis=-1)
+    return spectrum(model)[0]
 
 
-def margin(model: LinearModel, values: np.ndarray) -> np.ndarray:
-    """By how much poles (...) are unstable [1/s]: their real part; of a discrete model log|z| / step."""
+def spectrum(model: LinearModel) -> tuple[np.ndarray, np.ndarray]:
+    """The poles (..., k), and by how much rounding may change the decay of each [1/s].
+
+    An eigenvalue with the eigenvectors v and w (rows of the inverse) changes by ‖v‖ ‖w‖ times the rounding of A: by far
+    more than others where poles coincide in a chain, as four zeros of a free body in gravity do.
+    """
+    A = np.where(np.isfinite(model.A), model.A, 0.0)
+    values, right = np.linalg.eig(A)
+    size = np.linalg.norm(A, axis=(-2, -1))[..., None]
+    with np.errstate(all="ignore"):
+        condition = np.linalg.norm(_inverse(right), axis=-1) * np.linalg.norm(right, axis=-2)
+        errors = np.fmin(_ROUNDING * size * condition, _LARGEST * np.sqrt(size))
+    if model.step is not None:
+        errors = np.fmin(errors, _LARGEST) / model.step
+    values = values.astype(complex)
+    values[~np.isfinite(model.A).all(axis=(-2, -1))] = np.nan
+    order = np.lexsort((values.imag, values.real, np.round(np.abs(values), 12)))
+    return np.take_along_axis(values, order, axis=-1), np.take_along_axis(errors, order, axis=-1)
+
+
+def _inverse(right: np.ndarray) -> np.ndarray:
+    """The inverses of matrices (..., k, k), NaN where they are singular."""
+    try:
+        return np.linalg.inv(right)
+    except np.linalg.LinAlgError:
+        out = np.full(right.shape, np.nan, dtype=complex)
+    for k in np.ndindex(right.shape[:-2]):
+        if np.linalg.cond(right[k]) < 1.0 / np.finfo(float).eps:
+            out[k] = np.linalg.inv(right[k])
+    return out
+
+
+def decay(model: LinearModel, values: np.ndarray) -> np.ndarray:
+    """How fast the modes of poles (...) decay [1/s]: minus their real part; of a discrete model −log|z| / step."""
     if model.step is None:
-        return values.real
+        return -values.real
     with np.errstate(divide="ignore"):
-        return np.log(np.abs(values)) / model.step
+        return -np.log(np.abs(values)) / model.step
 
 
-def edge(model: LinearModel) -> np.ndarray:
-    """How near to the edge of stability a pole (...,) counts as on it."""
-    size = np.abs(poles(model)).max(axis=-1, initial=0.0)
-    return MARGINAL * (size if model.step is None else np.ones_like(size) / model.step)
+def decays(model: LinearModel, values: np.ndarray) -> np.ndarray:
+    """Whether modes of poles (n,) of one model decay by more than rounding."""
+    return decay(model, values) > _error_of(model, values)
+
+
+def grows(model: LinearModel, values: np.ndarray) -> np.ndarray:
+    """Whether modes of poles (n,) of one model grow by more than rounding."""
+    return decay(model, values) < -_error_of(model, values)
+
+
+def _error_of(model: LinearModel, values: np.ndarray) -> np.ndarray:
+    """What rounding may change in the decay of poles (n,): that of the nearest pole of the model."""
+    known, errors = spectrum(model)
+    if not len(known):
+        return np.zeros(len(values))
+    return errors[np.abs(np.asarray(values)[:, None] - known).argmin(axis=1)]
+
+
+def rounded(model: LinearModel, values: np.ndarray) -> np.ndarray:
+    """Poles (n,) of one model, with real and imaginary parts that are less than rounding as 0."""
+    errors = 3.0 * _error_of(model, values) * (1.0 if model.step is None else model.step)
+    real = np.where(np.abs(values.real) > errors, values.real, 0.0)
+    return real + 1j * np.where(np.abs(values.imag) > errors, values.imag, 0.0)
 
 
 def is_stable(model: LinearModel) -> np.ndarray:
-    """Whether all poles are left of the edge of stability (...)."""
-    return np.asarray((margin(model, poles(model)) < -edge(model)[..., None]).all(axis=-1))
+    """Whether all modes decay by more than rounding (...)."""
+    values, errors = spectrum(model)
+    return np.asarray((decay(model, values) > errors).all(axis=-1))
 
 
 # ---- frequency
@@ -51,7 +101,10 @@ def is_stable(model: LinearModel) -> np.ndarray:
 
 def frequency_response(model: LinearModel, frequencies: ArrayLike) -> np.ndarray:
     """C (s − A)⁻¹ B + D (..., n, p, m), s = jω; (..., p, m) for one ω."""
-    omega = np.asarray(frequencies, dtype=float)
+    try:
+        omega = np.asarray(frequencies, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"frequency_response: frequencies are {frequencies!r}; expected numbers [rad/s]") from None
     if omega.ndim > 1 or not np.isfinite(omega).all():
         raise InputError(
             f"frequency_response: frequencies have shape {omega.shape}; expected finite numbers (n,) [rad/s]"
@@ -105,10 +158,10 @@ def usual_frequencies(model: LinearModel, count: int = _SAMPLES) -> np.ndarray:
 
 def discrete(model: LinearModel, step: float) -> LinearModel:
     """The model over steps with constant inputs: exp of [A B; 0 0] step."""
-    h = float(step)
+    h = number(step, "discrete: step")
     if model.step is not None:
         raise InputError(f"discrete: the model is in discrete time already, with steps of {model.step:g} s")
-    if not (np.isfinite(h) and h > 0.0):
+    if h <= 0.0:
         raise InputError(f"discrete: step is {step!r}; expected a time > 0 [s]")
     linalg = optional("scipy.linalg", "discrete", "scipy")
     k, m = model.B.shape[-2:]
@@ -155,9 +208,9 @@ def _usual_times(model: LinearModel) -> np.ndarray:
     """Until the slowest motion has decayed or grown to e⁵, for at least a few periods of the slowest oscillation."""
     if model.step is not None:
         return model.step * np.arange(_SAMPLES)
-    sizes = np.abs(poles(model))
-    speed = np.abs(poles(model).real)
-    speed, sizes = speed[speed > edge(model)], sizes[sizes > edge(model)]
+    values, errors = spectrum(model)
+    sizes, speed = np.abs(values), np.abs(values.real)
+    speed, sizes = speed[speed > errors], sizes[sizes > errors]
     end = 5.0 / speed.min() if len(speed) else 4.0 * np.pi / sizes.min() if len(sizes) else 1.0
     return np.linspace(0.0, end, _SAMPLES)
 

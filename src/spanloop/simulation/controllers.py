@@ -483,11 +483,11 @@ def traced(what: str, make: Callable[..., Any], functions: Sequence[Any] = ()) -
             f"of its arguments alone{memory if 'controller' in what else ''}"
         ) from error
     except TypeError as error:  # a TraceError is one; NumPy's own functions raise another
-        is_watched = "event" in what or "condition" in what
+        is_only_traced = any(word in what for word in ("event", "condition", "loss", "running"))
         raise InputError(
             f"{what} cannot be traced: {error}. Write it in arithmetic, with np.where for choices and np.sin, np.sqrt "
             "and the like (docs/control.md lists them)"
-            + ("" if is_watched else "; or wrap it in sl.control.callback, which Python calls at every step")
+            + ("" if is_only_traced else "; or wrap it in sl.control.callback, which Python calls at every step")
         ) from error
 
 

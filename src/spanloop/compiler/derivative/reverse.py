@@ -12,7 +12,7 @@ from typing import Any
 
 from spanloop.compiler.derivative.partials import is_zero, partials, plus, times
 from spanloop.compiler.lower.plan import live
-from spanloop.compiler.trace import CONDITIONS, DIVIDE, ROOT, SELECT, Condition, Expression
+from spanloop.compiler.trace import CONDITIONS, COSINE, DIVIDE, MULTIPLY, ROOT, SELECT, SINE, Condition, Expression
 
 
 def pullback(outputs: Sequence[Any], weights: Sequence[Any], wanted: Sequence[Expression]) -> list[Any]:
@@ -23,7 +23,7 @@ def pullback(outputs: Sequence[Any], weights: Sequence[Any], wanted: Sequence[Ex
     nodes = live([x for x in outputs if isinstance(x, Expression)])
     ends = {x.index for x in wanted}
     moved = _moved(nodes, ends)
-    guarded = _guarded(nodes)
+    guarded = _guarded(nodes, outputs)
     bar: dict[int, Any] = {}  # weight of each node
     for x, w in zip(outputs, weights, strict=True):
         if isinstance(x, Expression):
@@ -47,15 +47,26 @@ def _moved(nodes: Sequence[Expression], ends: set[int]) -> set[int]:
     return out
 
 
-def _guarded(nodes: Sequence[Expression]) -> set[int]:
-    """Divisions and roots that a side of a selection needs."""
-    behind: set[int] = set()
+def _guarded(nodes: Sequence[Expression], outputs: Sequence[Any]) -> set[int]:
+    """Operations that only sides of selections need, and whose derivative may not be finite where they are not taken.
+
+    What is needed without a selection is finite wherever the outputs are.
+    """
+    free = {x.index for x in outputs if isinstance(x, Expression)}
     for n in reversed(nodes):
-        if n.op == SELECT:
-            behind |= {n.b.index, n.c.index}
-        if n.index in behind and n.op not in CONDITIONS:
-            behind |= {x.index for x in (n.a, n.b, n.c) if x is not None}
-    return {n.index for n in nodes if n.index in behind and n.op in (DIVIDE, ROOT)}
+        if n.index in free and n.op != SELECT and n.op not in CONDITIONS:
+            free |= {x.index for x in (n.a, n.b, n.c) if x is not None}
+    wild: set[int] = set()  # their values may not be finite
+    found: set[int] = set()
+    for n in nodes:
+        if n.index in free or n.op in CONDITIONS:
+            continue
+        of_wild = any(x is not None and x.index in wild for x in (n.a, n.b, n.c))
+        if n.op in (DIVIDE, ROOT) or of_wild:
+            wild.add(n.index)
+        if n.op in (DIVIDE, ROOT) or (of_wild and n.op in (MULTIPLY, SINE, COSINE)):
+            found.add(n.index)
+    return found
 
 
 def _shares(n: Expression, y: Any, is_guarded: bool) -> list[tuple[Expression, Any]]:

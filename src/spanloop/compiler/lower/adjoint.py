@@ -27,7 +27,8 @@ of the adjoint's step k; row 0 is what the state began with.
 The last state: take one step of adjoint_of_sample(forward, ...), of the same arguments, from lam = 0 with g of the
 run's end, the controls of the last step and the time there. Its arrays are the same; it leaves the state to begin with,
 and in lam.u what is added to the last step's.
-For the states of all steps the forward rollout records them: replace(forward, record=forward.state).
+For the states of all steps the forward rollout records them: replace(forward, record=forward.state). Sums in float32
+lose digits over very many steps: take them out from time to time, and add them in float64.
 
 A step runs the calls forward once more, without those whose results no pullback reads, and pulls back through each of
 them in turn. Calls of one plan share one pullback. The adjoint of a repetition that ends at a fixed point a = F(a, x)

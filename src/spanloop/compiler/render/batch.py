@@ -15,8 +15,7 @@ from collections.abc import Sequence
 from spanloop.compiler.lower import Plan
 from spanloop.compiler.render.instructions import LIMIT, Body, Real, declarations
 from spanloop.compiler.render.segments import Segments, cut
-from spanloop.compiler.render.single import FAR_ANGLE, NOT_FINITE, angles, input_places, last_conditions
-from spanloop.compiler.render.zeros import Zeros
+from spanloop.compiler.render.single import FAR_ANGLE, NOT_FINITE, Zeros, angles, input_places, last_conditions
 from spanloop.compiler.trace import INPUT, Expression
 
 

@@ -19,6 +19,7 @@ from spanloop.compiler.runtime.kernel import REAL, checked_dtype, checked_thread
 _POINTER, _WORD, _DOUBLE = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
 _KINDS = [_POINTER, _POINTER, _WORD, _POINTER, _WORD, _WORD, _POINTER, _WORD, _POINTER, _POINTER]
 _KINDS += [_DOUBLE, _DOUBLE, _WORD, _WORD, _WORD, _POINTER, _WORD, _WORD, _POINTER, _POINTER, _WORD, _WORD]
+_PARTS = ("state", "constants", "controls", "record")
 _Function = tuple[Callable[..., None], int, Mapping[str, Any], machine.Code]
 
 
@@ -126,7 +127,7 @@ class Rollout:
         return counts
 
     def places(self, part: str, runs: int) -> dict[str, slice]:
-        """Where each array is in a row of "state" or "controls", in the code for so many runs."""
+        """Where each array is in a row of "state", "constants", "controls" or "record"; runs: how many there are."""
         _, _, facts, _ = self._single if runs == 1 else self._batch
         sizes = facts["arrays"][part]
         ends = itertools.accumulate(sizes.values())
@@ -175,9 +176,9 @@ class Rollout:
         if artifact is None:
             with machine.reported(f"compiling the simulation {self.label}" + " in batches" * (width > 1)):
                 s = self.schedule
-                facts = {"operations": s.operations, "state": s.width(s.state), "record": s.width(s.record)}
-                facts["memory"] = distant(s, self._real, width)[1]
-                facts["arrays"] = {p: {n: s.sizes[n] for n in getattr(s, p)} for p in ("state", "controls")}
+                facts: dict[str, Any] = {"operations": s.operations, "memory": distant(s, self._real, width)[1]}
+                facts |= {"state": s.width(s.state), "record": s.width(s.record)}
+                facts["arrays"] = {p: {n: s.sizes[n] for n in getattr(s, p)} for p in _PARTS}
                 artifact = cache.Artifact(machine.object_code(self.source(width)), facts)
             cache.write(key, artifact)
         code = machine.Code(artifact.code, "rollout")

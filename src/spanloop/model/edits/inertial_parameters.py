@@ -72,11 +72,14 @@ def with_inertial_parameters(model: Model, parameters: Parameters | Mapping[str,
         new = np.array(parameters.values if isinstance(parameters, Parameters) else parameters, dtype=float)
     except (TypeError, ValueError):
         raise InputError(f"model {model.name!r}: inertial parameters hold something that is no number") from None
-    if new.shape != old.values.shape or not np.isfinite(new).all():
+    if new.shape != old.values.shape:
         raise InputError(
             f"model {model.name!r}: inertial parameters have shape {new.shape}; expected {old.values.shape}, ten "
-            "finite numbers a body, in the order of model.inertial_parameters()"
+            "numbers a body, in the order of model.inertial_parameters()"
         )
+    if not np.isfinite(new).all():
+        k = int(np.flatnonzero(~np.isfinite(new))[0])
+        raise InputError(f"model {model.name!r}: {old.names[k]!r} is {new[k]}; every number must be finite")
     rows = zip(model.bodies, new.reshape(-1, WIDTH), old.values.reshape(-1, WIDTH), strict=True)
     changed: dict[str, float] = {}
     for body, row, known in rows:

@@ -45,24 +45,30 @@ class AdjointRun:
     def cotangents(self) -> dict[str, np.ndarray]:
         """Derivatives (n, size) by arrays q, v, p, u of a step, those that are wanted; u of steps (n, steps, width)."""
         steps = self.run.grid.steps
-        bar = ProgressBar(2 * steps, self.run.grid.h, len(self.run.problem), self.run.integrator.progress)
+        bar = ProgressBar(2 * steps, 0.5 * self.run.grid.h, len(self.run.problem), self.run.integrator.progress)
+        try:
+            return self._there_and_back(bar)
+        finally:
+            bar.erase()
+
+    def _there_and_back(self, bar: ProgressBar) -> dict[str, np.ndarray]:
+        steps, n = self.run.grid.steps, len(self.run.problem)
         starts, record = self._forward(bar)
-        lam, kept = self._at_the_end(record), np.zeros((len(self.run.problem), 0, 0))
+        lam = self._at_the_end(record)
         by_step = "u" in self._wrt and not self.run.inputs_are_constant
+        kept = np.zeros((n, steps, self.run.inputs.shape[2] if by_step else 0), lam.dtype)
         last = self._named(self._adjoint, lam)["u"].copy() if by_step else 0.0  # a sample may show the inputs
-        if by_step:
-            kept = np.zeros((len(self.run.problem), steps, self.run.inputs.shape[2]), self.run.integrator.dtype)
         for number in range(len(starts) - 1, -1, -1):
             first, count = self._segment(number)
             if number < len(starts) - 1:
                 record = self._recorded(starts[number].copy(), first, count)[0]
             lam = self._back(lam, record, first, count, kept)
             bar.draw(steps + steps - first)
-        bar.erase()
+        found = self._named(self._adjoint, lam)
         if by_step:
             kept[:, -1] += last
-        found = self._named(self._adjoint, lam)
-        return found | ({"u": kept} if by_step else {})
+            found["u"] = kept
+        return found
 
     # ---- forward
 
@@ -81,7 +87,7 @@ class AdjointRun:
     def _forward(self, bar: ProgressBar) -> tuple[list[np.ndarray], np.ndarray]:
         """States at the starts of the segments, and the record of the last one."""
         state = np.ascontiguousarray(self.run.problem.state(self.run.layout), self.run.integrator.dtype)
-        starts, first, ended = list[np.ndarray](), 0, np.zeros(len(state), bool)
+        starts, first, ended = list[np.ndarray](), 0, self.run.met_at_start(state)
         while first < self.run.grid.steps:
             first, count = self._segment(len(starts))
             starts.append(state.copy())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -18,12 +18,12 @@ from spanloop.kernels import of_model
 from spanloop.model import Model
 from spanloop.simulation.controllers import Callback
 from spanloop.simulation.events.endings import Events
-from spanloop.simulation.gradients.wanted import PARAMETERS, Wanted
-from spanloop.simulation.integrators.integrator import Integrator, schedule, schedule_key
+from spanloop.simulation.gradients.wanted import MOMENTS, PARAMETERS, Wanted
+from spanloop.simulation.integrators.integrator import Integrator, rollout, schedule, schedule_key
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import Problem
-from spanloop.simulation.simulate import integrated, robot_of, with_stiffness
-from spanloop.simulation.time_loop import Grid, grid
+from spanloop.simulation.simulate import integrated, robot_of, steps_taken, with_stiffness
+from spanloop.simulation.time_loop import Grid, Progress, TimeLoop, grid
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,10 @@ class DifferentiatedRun:
         sample: float | None,
         integrator: str | Integrator,
         parameters: Any,
+        by_samples: bool = False,
         **others: Any,
     ) -> DifferentiatedRun:
-        """The run of sl.simulate's arguments; others: those of Problem.of."""
+        """The run of sl.simulate's arguments; by_samples: all samples are differentiated; others: of Problem.of."""
         if not isinstance(model, Model | Dynamics):
             raise InputError(f"{function}: model is a {type(model).__name__}; expected a Model or a Dynamics")
         robot = robot_of(model)
@@ -63,13 +64,28 @@ class DifferentiatedRun:
             parameters = robot.model.parameters()
         method = robot.method if others["method"] is None else others["method"]
         problem = Problem.of(robot, q, v, step=step, parameters=parameters, **{**others, "method": method})
-        _refuse_events(function, problem)
-        times = grid(duration, step, sample, len(problem) * (robot.model.nq + robot.model.nv))
+        if not wanted.sizes(problem).get(MOMENTS, 1):
+            raise InputError(f"{function}: wrt holds 'at', but no event has a time; give events at=, a time in seconds")
+        width = len(problem) * (robot.model.nq + robot.model.nv)
+        times = grid(duration, step, sample, width * (1 + wanted.columns(problem) if by_samples else 1))
         problem, chosen = with_stiffness(problem, chosen, times.h)
         given = others["inputs"] if others["controller"] is not None else others["tau"]
-        shaped = not isinstance(given, dict) and given is not None and np.ndim(given) > 1
+        shaped = not isinstance(given, Mapping) and given is not None and np.ndim(given) > 1
         steps = problem.inputs.values is not None and problem.inputs.values.shape[-2] > 1
         return DifferentiatedRun(function, problem, times, chosen, wanted, shaped or steps)
+
+    # ---- events
+
+    @cached_property
+    def taken(self) -> tuple[TimeLoop, Progress, StateLayout]:
+        """The time loop, the runs after all steps, and the layout of their state."""
+        return steps_taken(self.problem, self.grid, self.integrator)
+
+    @cached_property
+    def meets_events(self) -> bool:
+        """Whether events change the mechanism, or a condition ends a run."""
+        conditions = bool(self.problem.events.conditions)
+        return self.problem.system.switching is not None or (conditions and bool(self.taken[1].why.any()))
 
     # ---- the arrays of a step
 
@@ -133,22 +149,36 @@ class DifferentiatedRun:
 
     @cached_property
     def recorded(self) -> dict[str, slice]:
-        """Where each array is in a recorded sample: what a run shows, then the rest of its state."""
-        sizes = {"q": self.problem.model.nq, self.velocity: self.problem.model.nv} | dict(self.layout.sizes)
+        """Where each array is in a recorded sample: what a run shows, then the rest of its state but for events."""
+        own = {name: size for name, size in self.layout.sizes.items() if name != "g"}
+        sizes = {"q": self.problem.model.nq, self.velocity: self.problem.model.nv} | own
         ends = np.cumsum(list(sizes.values()))
         return {n: slice(int(e) - k, int(e)) for (n, k), e in zip(sizes.items(), ends, strict=True)}
 
     @cached_property
     def recorder(self) -> Rollout:
-        """The time loop of sl.simulate, with all of the state recorded at the start of every step."""
+        """The time loop of sl.simulate, with all of the state recorded at the start of every step.
+
+        Where a run shows its whole state, as those of trees in float64, it is that very loop.
+        """
+        taken = self.problem.system, self.problem.events, self.integrator.name, self.integrator.dtype
+        if set(self.recorded) <= {"q", "v", "z"}:
+            return rollout(*taken, self.integrator.threads)
 
         def make() -> Schedule:
-            found = schedule(self.problem.system, self.problem.events, self.integrator.name, self.integrator.dtype)
-            return replace(found, record=tuple(self.recorded))
+            return replace(schedule(*taken), record=tuple(self.recorded))
 
         return self.compiled("recorded", make, ends=True)
 
     # ---- runs that end early
+
+    def met_at_start(self, state: np.ndarray) -> np.ndarray:
+        """The runs (n,) in which a condition is met at the start; state: rows of it."""
+        events = self.problem.events
+        if not events.conditions:
+            return np.zeros(len(state), bool)
+        values = state[:, self.layout.places["g"]][:, len(events.limits) :]
+        return np.asarray(~(values > 0.0).all(axis=1))
 
     @cached_property
     def _outcomes(self) -> tuple[Any, ...]:
@@ -192,13 +222,4 @@ def _refuse_what_has_no_derivative(function: str, model: Model, chosen: Integrat
         raise UnsupportedError(
             f"{function}: model {model.name!r} has contacts, whose impacts and friction have no derivative here. "
             "contacts='ignore' leaves them out"
-        )
-
-
-def _refuse_events(function: str, problem: Problem) -> None:
-    """Raise UnsupportedError where events change the mechanism during a run."""
-    if problem.system.switching:
-        raise UnsupportedError(
-            f"{function}: events that change the mechanism, and stops at limits, have no derivative here. Leave "
-            "events out; a condition (t, q, v) may be given, which must not end the run"
         )

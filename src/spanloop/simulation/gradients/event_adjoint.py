@@ -21,11 +21,12 @@ from functools import cached_property
 
 import numpy as np
 
+from spanloop.compiler.lower import Schedule
 from spanloop.compiler.lower.adjoint import adjoint, sampling
 from spanloop.compiler.runtime.rollout import Rollout, Steps
 from spanloop.errors import Reason, Refusal, StateError
 from spanloop.simulation.gradients.event_maps import EventMaps
-from spanloop.simulation.gradients.event_parts import PART_LENGTH, PART_TIME, Moment, Parts, places
+from spanloop.simulation.gradients.event_parts import PART_LENGTH, PART_TIME, Moment, Parts, kept_rollout, width_of
 from spanloop.simulation.gradients.event_soundness import Crossing, crossing_of, must_be_transversal
 
 Arrays = dict[str, np.ndarray]
@@ -35,14 +36,16 @@ Arrays = dict[str, np.ndarray]
 class PartsLoss:
     """What a loss of one run depends on, as derivatives by it.
 
-    q, v: (nq,), (nv,) by the last state, v as samples show it; t: by the time of the end; along: {array: (parts, size)}
-    what it adds at the start of each part: q, v (as samples show it), u, t.part, h.part.
+    q, v: (nq,), (nv,) by the last state, v as samples show it; t: by the time of the end. Arrays (parts, size) by name:
+    along: by q, v (as samples show it) at the start of each part, by its u, t.part and h.part; at_ends: by q, v at the
+    end of each part, of those that events end.
     """
 
     q: np.ndarray
     v: np.ndarray
     t: float = 0.0
     along: Mapping[str, np.ndarray] = field(default_factory=dict)
+    at_ends: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,7 @@ class EventAdjoint:
 
     def _at_end(self, loss: PartsLoss) -> _Cotangents:
         """The cotangents of the last state, of which a sample shows the closed velocity."""
-        parts, sizes = self.parts, self.parts.schedule.sizes
+        parts, sizes = self.parts, self.parts.system.sizes
         arrays = {n: np.zeros((1, sizes[n])) for n in ("q", "v", *self.wrt)}
         captured, u = (sizes[n] if n in parts.control_places else 0 for n in ("captured", "u"))
         none = _Cotangents(arrays, np.zeros((1, captured)), np.zeros((1, len(parts.time), u)), np.zeros(1), np.zeros(1))
@@ -126,7 +129,7 @@ class EventAdjoint:
         sources = {}
         for own, name in (("q", "q"), ("v", self._velocity)):
             if own in loss.along:
-                sources[name] = np.zeros((len(now.start), len(order), parts.schedule.sizes[own]))
+                sources[name] = np.zeros((len(now.start), len(order), parts.system.sizes[own]))
                 sources[name][0] = loss.along[own][order]
         rollout = _compiled(parts, self._names, self._velocity)
         found = self._taken(rollout, parts.before[order], parts.controls[order], now, sources, order)
@@ -140,27 +143,27 @@ class EventAdjoint:
         sources: Mapping[str, np.ndarray], order: Sequence[int],
     ) -> _Cotangents:  # fmt: skip
         """Steps of the adjoint, one for each row of states; order: their parts."""
-        schedule, parts, n = rollout.schedule, self.parts, len(now.start)
-        at, own = places(schedule, schedule.state), places(schedule, schedule.controls)
-        state = np.zeros((n, schedule.width(schedule.state)))
+        parts, n = self.parts, len(now.start)
+        at, own, kept = (rollout.places(part, 1) for part in ("state", "controls", "record"))
+        state, why = np.zeros((n, width_of(at))), np.zeros(n, np.uint8)
         for name, x in now.arrays.items():
             if f"lam.{name}" in at:
                 state[:, at[f"lam.{name}"]] = x
-        rows = np.zeros((n, len(order), schedule.width(schedule.controls)))
+        rows = np.zeros((n, len(order), width_of(own)))
         for names, values in ((parts.places, states), (parts.control_places, controls)):
             for name, place in names.items():
                 rows[..., own[name]] = values[:, place]
         for name, x in sources.items():
             rows[..., own[f"g.{name}"]] = x
-        record = np.zeros((n, len(order) + 1, schedule.width(schedule.record)))
-        why = np.zeros(n, np.uint8)
-        rollout.run(state, parts.constant_row, rows, why, Steps(0.0, 0.0, 0, len(order)), record)
+        record, steps = np.zeros((n, len(order) + 1, width_of(kept))), Steps(0.0, 0.0, 0, len(order))
+        for k in range(n):  # one by one: code for runs side by side takes as long to compile once more
+            one = slice(k, k + 1)
+            rollout.run(state[one], parts.constant_row, rows[one], why[one], steps, record[one])
         if why.any():
-            words = (
-                f"the derivative of the run is not finite, or not found, at or after t = {parts.time[order[-1]]:.6g} s"
-            )
+            at_time = parts.time[order[-1]]
+            words = f"the derivative of the run is not finite, or not found, at or after t = {at_time:.6g} s"
             raise StateError.of("gradient", Refusal(Reason.NOT_FINITE, words))
-        found = {k[len("lam.") :]: record[:, 1:, s] for k, s in places(schedule, schedule.record).items()}
+        found = {k[len("lam.") :]: record[:, 1:, s] for k, s in kept.items()}
         arrays = {k: state[:, at[f"lam.{k}"]].copy() if f"lam.{k}" in at else x for k, x in now.arrays.items()}
         captured, inputs = now.captured, now.inputs.copy()
         if "captured" in found:
@@ -177,6 +180,7 @@ class EventAdjoint:
         after = float(now.start[0]) + (loss.t if moment.ends else 0.0)
         crossing = crossing_of(self.parts, self.maps, moment)
         before = self._before_jump(moment, now)
+        before = replace(before, arrays=before.arrays | _added(before.arrays, loss.at_ends, moment.part))
         if crossing is None:  # at a time that nothing changes
             return self._back([moment.part], before, loss)
         found = self._back([moment.part], _beside(before, crossing, moment.part), loss)
@@ -197,6 +201,11 @@ class EventAdjoint:
         return now
 
 
+def _added(arrays: Arrays, rows: Mapping[str, np.ndarray], part: int) -> Arrays:
+    """Cotangents with those of one part added."""
+    return {n: arrays[n] + rows[n][part] for n in rows}
+
+
 def _beside(now: _Cotangents, crossing: Crossing, part: int) -> _Cotangents:
     """The cotangents with the slope of the watched value as a second row."""
     slope = crossing.slope
@@ -211,13 +220,9 @@ def _beside(now: _Cotangents, crossing: Crossing, part: int) -> _Cotangents:
 def _compiled(parts: Parts, wrt: tuple[str, ...], velocity: str, samples: bool = False) -> Rollout:
     """The compiled adjoint of the parts, or of the sample at the run's end."""
     key = f"{parts.rollout.key}|adjoint{'|sampling' * samples}|{wrt}"
-    if key not in _rollouts:
-        while len(_rollouts) >= _MOST:
-            _rollouts.pop(next(iter(_rollouts)))
-        forward = sampling(parts.schedule) if samples else parts.schedule
-        _rollouts[key] = Rollout(key, lambda: adjoint(forward, wrt, ("q", velocity)), "float64", 1, parts.rollout.label)
-    return _rollouts[key]
 
+    def make() -> Schedule:
+        forward = parts.rollout.schedule
+        return adjoint(sampling(forward) if samples else forward, wrt, ("q", velocity))
 
-_rollouts: dict[str, Rollout] = {}
-_MOST = 16
+    return kept_rollout(key, make, f"backwards {parts.rollout.label}")

@@ -14,7 +14,7 @@ the end of a step is followed by a part of no length.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -63,11 +63,11 @@ class Parts:
     """The parts of one run, one after the other.
 
     step (n,): number of the step that each belongs to; time, length (n,) [s]; controls (n, width) in the order of the
-    schedule; before, after (n, width): rows of state at the start and at the end of each, events not yet applied.
+    schedule; before, after (n, width): rows of state at the start and at the end of each, events not yet applied; shown
+    (n + 1, nv): the velocity that a sample at the start of each part shows, and at the end of the run.
     """
 
     system: System
-    schedule: Schedule
     rollout: Rollout
     constants: Mapping[str, np.ndarray]
     step: np.ndarray
@@ -76,6 +76,7 @@ class Parts:
     controls: np.ndarray
     before: np.ndarray
     after: np.ndarray
+    shown: np.ndarray
     moments: tuple[Moment, ...]
     end: End  # of the run
     h: float  # length of a whole step [s]
@@ -83,18 +84,18 @@ class Parts:
     @property
     def constant_row(self) -> np.ndarray:
         """The constants (1, width) of the run, in the order of the schedule."""
-        rows = [self.constants[n] for n in self.schedule.constants]
+        rows = [self.constants[n] for n in self.rollout.places("constants", 1)]
         return np.concatenate([*rows, np.zeros(0)])[None] if rows else np.zeros((1, 1))
 
     @cached_property
     def places(self) -> dict[str, slice]:
         """Where each array is in a row of state."""
-        return places(self.schedule, self.schedule.state)
+        return self.rollout.places("state", 1)
 
     @cached_property
     def control_places(self) -> dict[str, slice]:
         """Where each array is in a row of controls."""
-        return places(self.schedule, self.schedule.controls)
+        return self.rollout.places("controls", 1)
 
     @property
     def ended(self) -> bool:
@@ -132,13 +133,9 @@ class Parts:
         return [range(a, b) for a, b in pairwise(edges)]
 
 
-def places(schedule: Schedule, names: Sequence[str]) -> dict[str, slice]:
-    """Where each of these arrays is in a row of them."""
-    out, at = {}, 0
-    for n in names:
-        out[n] = slice(at, at + schedule.sizes[n])
-        at += schedule.sizes[n]
-    return out
+def width_of(places: Mapping[str, slice]) -> int:
+    """How many numbers a row of arrays has."""
+    return max((s.stop for s in places.values()), default=0)
 
 
 # ---- the schedule of a part
@@ -155,7 +152,7 @@ def part_schedule(system: System, name: str, dtype: str) -> Schedule:
         sizes={**found.sizes, PART_TIME: 1, PART_LENGTH: 1},
         constants=tuple(n for n in found.constants if n not in changed),
         controls=(*found.controls, PART_TIME, PART_LENGTH, *changed),
-        record=found.state,
+        record=(*found.state, "v.closed") if system.keeps_closed else found.state,
         begin=tuple(_call(x) for x in found.begin),
         advance=tuple(_with_own_time(x) for x in found.advance),
     )
@@ -165,15 +162,20 @@ def part_rollout(system: System, name: str, dtype: str) -> Rollout:
     """The compiled steps of part_schedule."""
     frozen = replace(system, frozen=True) if system.switching else system
     key = integrators.schedule_key(frozen, Events(system.model), name, dtype) + "|parts"
-    if key not in _rollouts:
-        while len(_rollouts) >= _MOST:
-            _rollouts.pop(next(iter(_rollouts)))
-        _rollouts[key] = Rollout(key, lambda: part_schedule(system, name, dtype), dtype, 1, of_model(system.model))
-    return _rollouts[key]
+    return kept_rollout(key, lambda: part_schedule(system, name, dtype), of_model(system.model))
 
 
-_rollouts: dict[str, Rollout] = {}
-_MOST = 16
+def kept_rollout(key: str, make: Callable[[], Schedule], label: str) -> Rollout:
+    """The compiled steps of a schedule; a recent one is used again."""
+    found = _rollouts.pop(key, None) or Rollout(key, make, "float64", 1, label)
+    for oldest in tuple(_rollouts)[: 1 - _MOST]:
+        _rollouts.pop(oldest, None)  # another thread may have done so
+    _rollouts[key] = found
+    return found
+
+
+_rollouts: dict[str, Rollout] = {}  # by key, the oldest first
+_MOST = 32
 
 
 def _with_own_time(x: Item) -> Item:
@@ -203,11 +205,11 @@ def parts_of(problem: Problem, loop: TimeLoop, p: Progress, layout: StateLayout,
     rollout = part_rollout(problem.system, name, str(loop.rollout.dtype))
     cut = _cut(problem, loop, p, end, run)
     constants = {n: x[run if len(x) > 1 else 0] for n, x in problem.constant_rows().items()}
-    controls = _controls(problem, loop, rollout.schedule, cut, run)
-    empty = np.zeros((len(cut.time), rollout.schedule.width(rollout.schedule.state)))
+    controls = _controls(problem, loop, rollout, cut, run)
+    empty = np.zeros((len(cut.time), width_of(rollout.places("state", 1))))
     made = Parts(
-        problem.system, rollout.schedule, rollout, constants, cut.step, cut.time, cut.length, controls,
-        empty, empty.copy(), cut.moments, end, loop.grid.h,
+        problem.system, rollout, constants, cut.step, cut.time, cut.length, controls,
+        empty, empty.copy(), np.zeros((len(empty) + 1, problem.model.nv)), cut.moments, end, loop.grid.h,
     )  # fmt: skip
     _repeat(made, problem, run)
     return made
@@ -267,13 +269,21 @@ def _together(rows: list[Row], near: float) -> list[tuple[float, tuple[Row, ...]
             out[-1] = (out[-1][0], (*out[-1][1], row))
         else:
             out.append((t, (row,)))
-    return out
+    return [(t, _without_chatter(same)) for t, same in out]
 
 
-def _controls(problem: Problem, loop: TimeLoop, schedule: Schedule, cut: _Cut, run: int) -> np.ndarray:
+def _without_chatter(rows: tuple[Row, ...]) -> tuple[Row, ...]:
+    """The first row alone, if those that follow it at once leave all as it is: what lets go may touch once more."""
+    first, last = rows[0], rows[-1]
+    same = all(np.array_equal(first[n], last[n]) for n in ("on", "captured", "present") if n in first)
+    bound = 0.5 * REPEATED * (1.0 + np.abs(first["v"]).max(initial=0.0))
+    return ({**first, "v": last["v"]},) if same and np.abs(last["v"] - first["v"]).max(initial=0.0) < bound else rows
+
+
+def _controls(problem: Problem, loop: TimeLoop, rollout: Rollout, cut: _Cut, run: int) -> np.ndarray:
     """The controls (n, width) of all parts."""
-    at = places(schedule, schedule.controls)
-    out = np.zeros((len(cut.time), schedule.width(schedule.controls)))
+    at = rollout.places("controls", 1)
+    out = np.zeros((len(cut.time), width_of(at)))
     if "u" in at:
         u = loop.controls
         assert isinstance(u, np.ndarray)
@@ -297,17 +307,22 @@ def _repeat(parts: Parts, problem: Problem, run: int) -> None:
         state[:, parts.places["loops"]] = (0.0, 1.0)
     events = {m.part: m for m in parts.moments}
     for piece in parts.pieces():
-        record = np.zeros((1, len(piece) + 1, state.shape[1]))
+        record = np.zeros((1, len(piece) + 1, width_of(parts.rollout.places("record", 1))))
         why = np.zeros(1, np.uint8)
         controls = np.ascontiguousarray(parts.controls[None, piece.start : piece.stop])
         parts.rollout.run(state, parts.constant_row, controls, why, Steps(0.0, 0.0, 0, len(piece)), record)
-        parts.before[piece.start : piece.stop] = record[0, :-1]
-        parts.after[piece.start : piece.stop] = record[0, 1:]
+        width, nv = state.shape[1], parts.shown.shape[1]
+        parts.before[piece.start : piece.stop] = record[0, :-1, :width]
+        parts.after[piece.start : piece.stop] = record[0, 1:, :width]
+        closed = slice(width, width + nv) if parts.system.keeps_closed else parts.places["v"]
+        parts.shown[piece.start : piece.stop + 1] = record[0, :, closed]
         moment = events.get(piece.stop - 1)
         q, v = state[0, parts.places["q"]], state[0, parts.places["v"]]
         if why[0] or (moment and moment.rows and not _meets(moment.rows[0], q, v)):
             at = parts.time[piece.stop - 1]
             raise SpanloopError(f"the steps of the run at t = {at:.6g} s gave another state when they were repeated")
+        if moment and moment.ends:
+            parts.shown[-1] = v  # the end of a run shows what the last part leads to
         if moment and moment.rows:
             state[:, parts.places["q"]], state[:, parts.places["v"]] = moment.rows[-1]["q"], moment.rows[-1]["v"]
 

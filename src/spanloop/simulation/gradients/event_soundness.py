@@ -16,13 +16,14 @@ from spanloop.simulation.events.location import RESOLVED
 from spanloop.simulation.events.switches import Watcher
 from spanloop.simulation.gradients.event_maps import EventMaps
 from spanloop.simulation.gradients.event_parts import REPEATED, Moment, Parts
+from spanloop.simulation.gradients.wanted import MOMENTS
 from spanloop.simulation.problem import Problem
 from spanloop.trajectory import EndReason
 
 GRAZING = 1e-3  # of the change of its rate in a step: a value that falls more slowly grazes zero
 AT_ONCE = 1e-7  # rad, m, N or what a value is: below −this it fires however the state changes a little
 NEAR = 10.0 * RESOLVED["float64"]  # of a step: how far from its crossing an event may be found
-ENDS = (EndReason.FINISHED, EndReason.EVENT, EndReason.LIMIT, EndReason.GRASP)
+ENDS = (EndReason.FINISHED, EndReason.EVENT, EndReason.GRASP)  # that a user asks for
 
 
 @dataclass(frozen=True)
@@ -40,23 +41,25 @@ class Crossing:
     slope: Mapping[str, np.ndarray]
 
 
-def must_be_supported(problem: Problem) -> None:
+def must_be_supported(function: str, problem: Problem, dtype: str) -> None:
     """Refuse problems whose events have no derivative here."""
+    if dtype != "float64":
+        raise UnsupportedError(f"{function}: events are differentiated in float64. Give dtype='float64'")
     if problem.system.contacts:
         raise UnsupportedError(
             "gradient: runs with contacts have no derivative here. contacts='ignore' leaves them out"
         )
     if problem.applied.memory:
         raise UnsupportedError(
-            "gradient: a run with events whose controller or actuators keep a memory has no derivative here. Give a "
+            f"{function}: a run with events whose controller or actuators keep a memory has no derivative here. Give a "
             "controller without memory, or leave out the events"
         )
 
 
-def must_have_gone_well(parts: Parts) -> None:
-    """Refuse a run that ended in another way than by its duration, a condition, a limit or a grasp."""
-    if parts.end.outcome.reason not in ENDS:
-        words = f"the run that is differentiated ended early: {parts.end.outcome.sentence}"
+def must_have_gone_well(parts: Parts, may_end: bool = True) -> None:
+    """Refuse a run that ended in another way than by its duration, or, if it may, by a condition or a grasp."""
+    if parts.end.outcome.reason not in (ENDS if may_end else ENDS[:1]):
+        words = f"the run ended before its duration, and has no derivative there: {parts.end.outcome.sentence}"
         raise StateError.of("gradient", Refusal(Reason.NOT_SMOOTH, words))
 
 
@@ -73,9 +76,8 @@ def crossing_of(parts: Parts, maps: EventMaps, moment: Moment) -> Crossing | Non
     if moment.part == 0 and parts.length[0] <= NEAR * parts.h:
         _must_fire_at_once(parts, maps, moment, fired, g)
         return None
-    weights = np.eye(len(g))[fired]
-    slopes = maps.watched.pull(given, {"g": weights})
     j = _alone(parts, maps, moment, fired, g)
+    slopes = maps.watched.pull(given, {"g": np.eye(len(g))[fired]})
     at = fired.tolist().index(j)
     slope = {n: x[at] for n, x in slopes.items() if n != "t"}
     return Crossing(j, _name(maps, j), float(g[j]), float(slopes["t"][at, 0]), slope)
@@ -86,9 +88,8 @@ def must_be_transversal(parts: Parts, maps: EventMaps, moment: Moment, crossing:
 
     rate: of the value along the motion, at the event.
     """
-    start = {**parts.watched(moment), **parts.state(moment.part), "t": parts.time[moment.part : moment.part + 1]}
     length = float(parts.length[moment.part])
-    first = float(maps.watched(start)["g"][crossing.watcher])
+    first = float(maps.watched(_at_start(parts, moment))["g"][crossing.watcher])
     mean = (crossing.value - first) / length if length > 0.0 else rate
     bend = 2.0 * abs(rate - mean) / length * parts.h if length > NEAR * parts.h else 0.0  # change of rate in a step
     if not rate < 0.0 or abs(rate) < GRAZING * bend:
@@ -101,6 +102,11 @@ def must_be_transversal(parts: Parts, maps: EventMaps, moment: Moment, crossing:
             f"{crossing.name} happens at t = {moment.time:.9g} s, where its value is {crossing.value:.3g} and does not "
             "cross zero: it was negative before, and not watched"
         )
+
+
+def _at_start(parts: Parts, moment: Moment) -> dict[str, np.ndarray]:
+    """The arrays of EventMaps.watched at the start of the part that an event ends."""
+    return {**parts.watched(moment), **parts.state(moment.part), "t": parts.time[moment.part : moment.part + 1]}
 
 
 def _must_follow(parts: Parts, maps: EventMaps, moment: Moment) -> None:
@@ -131,6 +137,7 @@ def _must_fire_at_once(parts: Parts, maps: EventMaps, moment: Moment, fired: np.
     """Refuse an event at the start whose value is 0 there: it is at the edge of happening."""
     for j in fired:
         timed = maps.problem.system.switching is not None and _watcher(maps, int(j)).moment >= 0
+        timed = timed and MOMENTS not in maps.moving
         if not (timed or g[j] < -AT_ONCE):
             raise _not_smooth(
                 f"{_name(maps, int(j))} happens at the start, t = {moment.time:.9g} s, where its value is {g[j]:.3g}: "
@@ -142,13 +149,31 @@ def _alone(parts: Parts, maps: EventMaps, moment: Moment, fired: np.ndarray, g: 
     """The one watcher whose crossing is the event."""
     if maps.problem.system.switching is not None:
         watchers = [_watcher(maps, int(j)) for j in fired]
-        if all(w.moment >= 0 for w in watchers):
+        if all(w.moment >= 0 for w in watchers) and (len(fired) == 1 or MOMENTS not in maps.moving):
             return int(fired[0])
         fired = np.array([j for j, w in zip(fired, watchers, strict=True) if w.kind != "pull" or abs(g[j]) <= AT_ONCE
                           or len(fired) == 1], int)  # fmt: skip
-    if len(fired) != 1:
-        raise _coincide(moment, [_name(maps, int(j)) for j in fired])
+    together = sorted({*fired.tolist(), *_crossing(parts, maps, moment, g)})
+    if len(together) != 1:
+        raise _coincide(moment, [_name(maps, j) for j in together])
     return int(fired[0])
+
+
+def _crossing(parts: Parts, maps: EventMaps, moment: Moment, g: np.ndarray) -> list[int]:
+    """The watchers that cross zero at this moment, whether they fire or not; g: their values there.
+
+    Where a run ends, nothing else fires.
+    """
+    length, switching = float(parts.length[moment.part]), maps.problem.system.switching
+    if length <= NEAR * parts.h:
+        return []
+    first = maps.watched(_at_start(parts, moment))["g"]
+    near = NEAR * parts.h * np.abs(g - first) / length
+    found = np.flatnonzero((first > near) & (g <= near)).tolist()
+    if switching is None:
+        return found
+    needed = [(j, switching.rules.enabled[j]) for j in found]  # (switch, 1 or 0)
+    return [j for j, x in needed if x is None or moment.on[x[0]] == x[1]]
 
 
 def _watcher(maps: EventMaps, j: int) -> Watcher:

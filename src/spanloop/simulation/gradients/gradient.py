@@ -17,9 +17,10 @@ from spanloop.model.parameters import Parameters
 from spanloop.simulation.controllers import Controller
 from spanloop.simulation.gradients.adjoint_run import AdjointRun
 from spanloop.simulation.gradients.differentiated_run import DifferentiatedRun
+from spanloop.simulation.gradients.event_gradient import EventGradient
 from spanloop.simulation.gradients.objective import Objective
 from spanloop.simulation.gradients.start_map import StartMap
-from spanloop.simulation.gradients.wanted import PARAMETERS
+from spanloop.simulation.gradients.wanted import MOMENTS, PARAMETERS
 from spanloop.simulation.integrators.integrator import AUTO, Integrator
 from spanloop.simulation.system import Closures
 
@@ -36,6 +37,7 @@ class Gradient:
         tau, inputs: derivatives by the torques, or the inputs of the controller: (..., steps, n) where each step has
             its own, (..., n) or (..., 1, n) as they are given where all steps share them.
         parameters: derivatives by the live parameters, (..., n), packed as model.parameters().
+        at: derivatives by the times of events [1/s], (..., n), in the order in which events with `at=` are given.
         names: of the parameters.
     """
 
@@ -45,6 +47,7 @@ class Gradient:
     tau: np.ndarray | None = None
     inputs: np.ndarray | None = None
     parameters: np.ndarray | None = None
+    at: np.ndarray | None = None
     names: tuple[str, ...] = ()
 
     def parameter(self, name: str) -> np.ndarray:
@@ -53,7 +56,7 @@ class Gradient:
             raise InputError("the gradient was not taken by parameters; pass wrt=('parameters',)")
         if name not in self.names:
             raise InputError(f"there is no parameter {name!r}; {nearest(name, self.names)}")
-        found: np.ndarray = self.parameters[..., self.names.index(name)]
+        found: np.ndarray = self.parameters[..., self.names.index(name)][()]  # a number of one run
         return found
 
 
@@ -97,9 +100,12 @@ def gradient(
             sl.simulate. Gains of a controller are inputs (n,) that all steps share.
         running: a function (t, q, v) or (t, q, v, u) -> number that is integrated over the run and added to the loss,
             by the trapezoidal rule on the grid of steps; u are the torques, or the inputs of the controller.
-        wrt: what derivatives are taken by: some of "q", "v", "tau" or "inputs", "parameters", or names of parameters.
+        wrt: what derivatives are taken by: some of "q", "v", "tau" or "inputs", "parameters" or names of them,
+            "at" (the times of events).
         integrator: "rk4", "euler", "midpoint", "implicit", or an sl.Integrator with dtype, threads and progress.
-        events: a condition (t, q, v), or {"name": condition}, which must not end the run.
+        events: as in sl.simulate: loops that attach and release, one-sided constraints, stops (limits="stop" too),
+            grasps, bodies that come and go, conditions that end a run. The times of events move with what the
+            derivative is taken by; a loss (t, q, v) has the time of an end as t (docs/gradients.md, Across events).
         contacts: "ignore" for a model with contacts.
         sample: time between the samples that have weights [s]; every step by default.
 
@@ -108,9 +114,10 @@ def gradient(
 
     Raises:
         InputError: an argument does not fit the model.
-        StateError: the run ended early, at a limit for example, or the loss has no finite value or derivative. In a
-            batch the rows of such runs are NaN, and one warning names the first.
-        UnsupportedError: the run has contacts, a callback, events that change the mechanism or adaptive steps.
+        StateError: the run ended early, at a limit for example, or the loss has no finite value or derivative, or an
+            event has none: it grazes, coincides with another, or a constraint bounces until it rests. In a batch the
+            rows of such runs are NaN, and one warning names the first.
+        UnsupportedError: the run has contacts, a callback or adaptive steps.
 
     Example:
         >>> pendulum = sl.zoo.pendulum()
@@ -140,29 +147,37 @@ def gradient(
         contacts=contacts,
         start=start,
     )
-    return _of(run, Objective(run, loss, running))
-
-
-def _of(run: DifferentiatedRun, objective: Objective) -> Gradient:
-    """The gradient of an objective along a run."""
+    if run.meets_events:
+        across = EventGradient.of(run, loss, running)
+        return _of(run, across.cotangents(), across.value, across.refused)
+    objective = Objective(run, loss, running)
     back = AdjointRun(run, objective)
     found = back.cotangents()
-    refused = back.refused
+    if "u" in found:
+        found["u"] = found["u"].reshape(objective.u.shape) + objective.u
+    return _of(run, found, objective.value, back.refused)
+
+
+def _of(
+    run: DifferentiatedRun, found: dict[str, np.ndarray], value: np.ndarray, refused: dict[int, Refusal]
+) -> Gradient:
+    """The gradient from derivatives by the arrays of steps."""
     for x in found.values():
         x[list(refused)] = 0.0
     at_start = StartMap(run.problem).pullback(found["q"], found["v"])
-    rows = {"value": objective.value, "q": at_start["q"], "v": at_start["v"]}
+    rows = {"value": value, "q": at_start["q"], "v": at_start["v"]}
     wanted = run.wanted.names
     if PARAMETERS in wanted:
         rows[PARAMETERS] = found["p"] + at_start.get("p", 0.0)
+    if MOMENTS in wanted:
+        rows[MOMENTS] = found[MOMENTS]
     for name in ("tau", "inputs"):
         if name in wanted:
-            total = found["u"].reshape(objective.u.shape) + objective.u
-            rows[name] = total if run.has_step_axis else total[:, 0]
+            rows[name] = found["u"] if run.has_step_axis else found["u"][:, 0]
     for k in np.flatnonzero(~np.all([np.isfinite(x).reshape(len(x), -1).all(axis=1) for x in rows.values()], axis=0)):
         refused.setdefault(int(k), Refusal(Reason.NOT_FINITE, "its derivatives are not finite"))
     dtype, batch = run.integrator.dtype, run.problem.batch
     arrays = {name: np.array(x, dtype) for name, x in rows.items()}
     refuse_states(run.function, sorted(refused), lambda k: refused[k], batch, *arrays.values())
-    shaped = {n: x.reshape((*batch, *x.shape[1:])) for n, x in arrays.items() if n == "value" or n in wanted}
+    shaped = {n: x.reshape((*batch, *x.shape[1:]))[()] for n, x in arrays.items() if n == "value" or n in wanted}
     return Gradient(**shaped, names=run.problem.model.parameters().names if PARAMETERS in wanted else ())

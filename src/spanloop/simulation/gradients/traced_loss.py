@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,14 +14,14 @@ import numpy as np
 
 from spanloop.compiler.derivative.reverse import pullback
 from spanloop.compiler.lower import Plan, unrolled
-from spanloop.compiler.lower.evaluation import evaluated
 from spanloop.compiler.runtime.kernel import Kernel
 from spanloop.compiler.trace import Expression
 from spanloop.compiler.traced_arrays import TracedArray
-from spanloop.errors import InputError, Reason, Refusal, StateWarning
+from spanloop.errors import InputError, Reason, Refusal
 from spanloop.model import Model
 from spanloop.simulation.controllers import Named, traced
-from spanloop.simulation.traced_kernels import arguments, kernel, must_repeat, noted
+from spanloop.simulation.gradients.derived_kernel import derived_kernel, rows_of
+from spanloop.simulation.traced_kernels import arguments, must_repeat, noted
 
 
 @dataclass(frozen=True)
@@ -63,19 +62,16 @@ class TracedLoss:
         return "u" in self.takes
 
     def __call__(self, t: np.ndarray, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> dict[str, np.ndarray]:
-        """Values (n,) and derivatives q (n, nq), v (n, nv), u (n, inputs) at rows; NaN where they are not finite."""
+        """Values (n,) and derivatives t (n, 1), q (n, nq), v (n, nv), u (n, inputs); NaN where they are not finite."""
         rows = {"t": t[:, None], "q": q, "v": v, "u": u}
-        given = [np.ascontiguousarray(rows[n], float) for n in self._sizes]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", StateWarning)
-            found = self._kernel.evaluate(*given)
-        ends = np.cumsum([1, *(self._sizes[n] for n in "qvu" if n in self._sizes)])
+        found = rows_of(self._kernel, *(rows[n] for n in self._sizes))
+        ends = np.cumsum([1, *self._sizes.values()])
         parts = np.split(found, ends[:-1], axis=-1)
-        return {"value": parts[0][:, 0]} | dict(zip("qvu", parts[1:], strict=False))
+        return {"value": parts[0][:, 0]} | dict(zip(self._sizes, parts[1:], strict=True))
 
     def refusal(self, t: float, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> Refusal:
         """Why it has no value or no derivative at one state."""
-        rows = {"t": [t], "q": q, "v": v, "u": u}
+        rows: dict[str, Any] = {"t": [t], "q": q, "v": v, "u": u}
         try:
             with noted(self.name):
                 x = {n: [float(y) for y in rows[n]] for n in self._sizes}
@@ -97,16 +93,8 @@ class TracedLoss:
 
     @cached_property
     def _kernel(self) -> Kernel:
-        plan = self._plan
-        key = hashlib.sha256(f"{plan}".encode()).hexdigest()
-
-        def compute(x: Mapping[str, Sequence[Any]]) -> tuple[list[Any], tuple[()]]:
-            numbers = [y for n in self._sizes for y in x[n]]
-            if all(isinstance(y, float) for y in numbers):
-                return evaluated(plan, numbers)[0], ()
-            return self._with_derivatives(x), ()
-
-        return kernel("loss", self._sizes, len(plan.outputs), compute, key)
+        key = hashlib.sha256(f"{self._plan}".encode()).hexdigest()
+        return derived_kernel("loss", self._sizes, len(self._plan.outputs), self._with_derivatives, key)
 
     @cached_property
     def _plan(self) -> Plan:
@@ -119,7 +107,7 @@ class TracedLoss:
 
     def _with_derivatives(self, x: Mapping[str, Sequence[Any]]) -> list[Any]:
         value = self._value(x)
-        wanted = [y for n in self._sizes if n != "t" for y in x[n]]
+        wanted = [y for n in self._sizes for y in x[n]]
         return [value, *pullback([value], [1.0], wanted)]
 
     def _value(self, x: Mapping[str, Sequence[Any]]) -> Any:

@@ -8,15 +8,17 @@ from typing import Any
 
 from spanloop.errors import InputError, nearest
 from spanloop.model import Model
+from spanloop.simulation.problem import Problem
 
-STATE, INPUTS, PARAMETERS = ("q", "v"), ("tau", "inputs"), "parameters"
+STATE, INPUTS, PARAMETERS, MOMENTS = ("q", "v"), ("tau", "inputs"), "parameters", "at"
 
 
 @dataclass(frozen=True)
 class Wanted:
     """Arguments of sl.simulate, and places of parameters.
 
-    names: of q, v, tau or inputs, parameters, in the order that was asked for; places: of the wanted parameters.
+    names: of q, v, tau or inputs, parameters, at (the times of events), in the order that was asked for; places: of
+    the wanted parameters.
     """
 
     names: tuple[str, ...]
@@ -36,19 +38,31 @@ class Wanted:
                 name = PARAMETERS
             elif name == PARAMETERS:
                 places += range(len(parameters))
-            elif name not in (*STATE, *INPUTS):
-                known = (*STATE, *INPUTS, PARAMETERS, *parameters)
+            elif name not in (*STATE, *INPUTS, MOMENTS):
+                known = (*STATE, *INPUTS, PARAMETERS, MOMENTS, *parameters)
                 raise InputError(f"{function}: wrt holds {name!r}; {nearest(str(name), known)}")
             if name not in names:
                 names.append(name)
-        if len(names) + len(places) < len(set(places)) + len(set(names)) or len(set(places)) < len(places):
+        if len(set(places)) < len(places):
             raise InputError(f"{function}: wrt names a parameter twice")
         _refuse_inputs_that_are_none(function, names, controller, inputs)
         return Wanted(tuple(names), tuple(places))
 
+    def sizes(self, problem: Problem) -> dict[str, int]:
+        """How many numbers there are of each that is wanted."""
+        nv, rows = problem.model.nv, problem.inputs.values
+        width = 0 if rows is None else rows.shape[-1] * rows.shape[-2]
+        moments = len(problem.system.switching.moments) if problem.system.switching else 0
+        known = {"q": nv, "v": nv, "tau": width, "inputs": width, PARAMETERS: len(self.places), MOMENTS: moments}
+        return {name: known[name] for name in self.names}
+
+    def columns(self, problem: Problem) -> int:
+        """How many numbers are wanted."""
+        return sum(self.sizes(problem).values())
+
     @property
     def arrays(self) -> tuple[str, ...]:
-        """Names of the arrays of a step: q, v, u, p."""
+        """Names of the arrays of a step: q, v, u, p, at."""
         return tuple({"tau": "u", "inputs": "u", PARAMETERS: "p"}.get(n, n) for n in self.names)
 
 

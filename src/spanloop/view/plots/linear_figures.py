@@ -57,7 +57,8 @@ def _draw(gain_axes: Any, phase_axes: Any, omega: np.ndarray, values: np.ndarray
 
 
 def _pair(linear: LinearModel, output: int, input: int) -> str:
-    unit = f"{linear.output_units[output] or '1'} / {linear.input_units[input] or '1'}"
+    above, below = linear.output_units[output] or "1", linear.input_units[input]
+    unit = f"{above} / ({below})" if " " in below or "/" in below else f"{above} / {below}" if below else above
     return f"{linear.outputs[output]} / {linear.inputs[input]} [{unit}]"
 
 
