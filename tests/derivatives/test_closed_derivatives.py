@@ -10,6 +10,7 @@ from closed_paths import ClosedPaths, moving
 from closed_zoo import mechanism
 from extended import central, evaluate
 from linkage import linkage
+from random_loops import random_loops, random_plane_loop
 from singular_cases import folded_four_bar
 
 import spanloop as sl
@@ -71,6 +72,20 @@ def test_derivatives_are_those_of_closed_states_in_extended_precision(case):
     by_q, by_v = differences(robot, ClosedPaths(robot, q, v, found.dofs), tau)
     agree(found.da_dq, by_q)
     agree(found.da_dv, by_v)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [3, 5, 6])
+def test_random_mechanisms(seed):
+    """With a plane loop, with a loop that is there twice, and with joints of any kind; along one random direction."""
+    case = random_plane_loop(seed) if seed == 3 else random_loops(seed, n_loops=1, doubled=seed == 5)
+    robot, rng = sl.Dynamics(case.model), np.random.default_rng(seed)
+    q, v = robot.project(case.q, case.v)
+    found = robot.derivatives(q, v, case.tau, dofs=robot.independent_coordinates(q))
+    x, y = rng.normal(size=(2, len(found.dofs)))
+    paths, plan = ClosedPaths(robot, q, v, found.dofs), robot.kernel("forward_dynamics").plan
+    expected = central(lambda s: evaluate(plan, *paths.at(s * x, s * y), case.tau), 1e-5).astype(float)
+    agree(found.da_dq @ x + found.da_dv @ y, expected)
 
 
 @pytest.mark.slow
@@ -315,6 +330,7 @@ def test_the_least_solution_of_a_singular_position_has_no_derivative():
             robot.derivatives(flat.q, flat.v, flat.tau, coordinates=coordinates)
 
 
+@pytest.mark.slow
 def test_chains_on_threads_are_differentiated_on_one():
     robot, q, v, tau = moving(zoo.five_bar(), zoo.five_bar_start())
     threaded = sl.Dynamics(zoo.five_bar(), chain_threads=2)
@@ -354,6 +370,7 @@ def test_batches_have_axes_of_their_own_and_out_is_written():
         robot.derivatives(q, v, tau, out=np.empty((4, 12)))
 
 
+@pytest.mark.slow
 def test_many_states_are_computed_in_parts(monkeypatch):
     from spanloop.derivatives import batched_directions
 
@@ -364,6 +381,7 @@ def test_many_states_are_computed_in_parts(monkeypatch):
     np.testing.assert_array_equal(robot.derivatives(q, v, taus).da, whole.da)
 
 
+@pytest.mark.slow
 def test_single_precision():
     robot, q, v, tau = moving(zoo.five_bar(), zoo.five_bar_start())
     single = sl.Dynamics(zoo.five_bar(), dtype="float32")
@@ -388,6 +406,7 @@ def test_what_does_not_fit_is_refused():
         sl.Dynamics(model).derivatives(start, still, still)
 
 
+@pytest.mark.slow
 def test_a_tree_has_all_its_dofs_as_independent_coordinates():
     robot = sl.Dynamics(zoo.puma())
     q, v = robot.model.random_state(seed=1)

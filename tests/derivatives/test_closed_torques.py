@@ -93,6 +93,7 @@ def test_a_dead_centre_of_the_actuators_is_refused():
         assert caught.value.reason is Reason.UNDERACTUATED
 
 
+@pytest.mark.slow
 def test_a_tree_with_all_joints_actuated_agrees_with_its_own_derivatives():
     robot = sl.Dynamics(zoo.puma())
     q, v = robot.model.random_state(seed=1)

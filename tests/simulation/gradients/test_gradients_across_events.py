@@ -294,6 +294,17 @@ def test_runs_of_a_batch_have_the_gradients_that_they_have_alone():
     assert np.isnan(found.q[2]).all()  # it bounces until it rests
 
 
+@pytest.mark.slow
+def test_what_is_asked_for_first_does_not_change_what_is_asked_for_next():
+    events = [sl.events.OneSided("ground", restitution=0.7), sl.events.Release("ground", at=0.2)]
+    given = {"duration": 0.9, "step": 1e-2, "events": events, "parameters": ball().parameters()}
+    first = sl.gradient(ball(), lambda q, v: q[0], [1.0], **given)
+    both = sl.gradient(ball(), lambda q, v: q[0], [1.0], wrt=("q", "at", "gravity.z"), **given)
+    np.testing.assert_array_equal(first.q, both.q)
+    assert both.at.shape == (1,)
+    assert abs(both.parameter("gravity.z")) > 1e-3
+
+
 # ---- forward
 
 

@@ -44,7 +44,7 @@ def regressor(mechanism) -> Program:
 
 
 def unit_motions(mechanism, here, world) -> tuple[Values, dict[int, Values]]:
-    """φ* of the motions of the parent, and the columns of the joint's own motion space."""
+    """The motions of the parent, carried to the link by Xᵀ, and the columns of the joint's own motion space."""
     moves: list[dict[int, Motion]] = []
     for link, own in zip(mechanism.links, here, strict=True):
         carried = moves[link.parent] if link.parent >= 0 else {}

@@ -19,7 +19,7 @@ from spanloop.model import Model
 from spanloop.simulation.controllers import Callback
 from spanloop.simulation.events.endings import Events
 from spanloop.simulation.gradients.wanted import MOMENTS, PARAMETERS, Wanted
-from spanloop.simulation.integrators.integrator import Integrator, schedule, schedule_key
+from spanloop.simulation.integrators.integrator import Integrator, rollout, schedule, schedule_key
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import Problem
 from spanloop.simulation.simulate import integrated, robot_of, steps_taken, with_stiffness
@@ -149,18 +149,24 @@ class DifferentiatedRun:
 
     @cached_property
     def recorded(self) -> dict[str, slice]:
-        """Where each array is in a recorded sample: what a run shows, then the rest of its state."""
-        sizes = {"q": self.problem.model.nq, self.velocity: self.problem.model.nv} | dict(self.layout.sizes)
+        """Where each array is in a recorded sample: what a run shows, then the rest of its state but for events."""
+        own = {name: size for name, size in self.layout.sizes.items() if name != "g"}
+        sizes = {"q": self.problem.model.nq, self.velocity: self.problem.model.nv} | own
         ends = np.cumsum(list(sizes.values()))
         return {n: slice(int(e) - k, int(e)) for (n, k), e in zip(sizes.items(), ends, strict=True)}
 
     @cached_property
     def recorder(self) -> Rollout:
-        """The time loop of sl.simulate, with all of the state recorded at the start of every step."""
+        """The time loop of sl.simulate, with all of the state recorded at the start of every step.
+
+        Where a run shows its whole state, as those of trees in float64, it is that very loop.
+        """
+        taken = self.problem.system, self.problem.events, self.integrator.name, self.integrator.dtype
+        if set(self.recorded) <= {"q", "v", "z"}:
+            return rollout(*taken, self.integrator.threads)
 
         def make() -> Schedule:
-            found = schedule(self.problem.system, self.problem.events, self.integrator.name, self.integrator.dtype)
-            return replace(found, record=tuple(self.recorded))
+            return replace(schedule(*taken), record=tuple(self.recorded))
 
         return self.compiled("recorded", make, ends=True)
 

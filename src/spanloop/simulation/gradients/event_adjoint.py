@@ -21,11 +21,12 @@ from functools import cached_property
 
 import numpy as np
 
+from spanloop.compiler.lower import Schedule
 from spanloop.compiler.lower.adjoint import adjoint, sampling
 from spanloop.compiler.runtime.rollout import Rollout, Steps
 from spanloop.errors import Reason, Refusal, StateError
 from spanloop.simulation.gradients.event_maps import EventMaps
-from spanloop.simulation.gradients.event_parts import PART_LENGTH, PART_TIME, Moment, Parts, places
+from spanloop.simulation.gradients.event_parts import PART_LENGTH, PART_TIME, Moment, Parts, kept_rollout, width_of
 from spanloop.simulation.gradients.event_soundness import Crossing, crossing_of, must_be_transversal
 
 Arrays = dict[str, np.ndarray]
@@ -108,7 +109,7 @@ class EventAdjoint:
 
     def _at_end(self, loss: PartsLoss) -> _Cotangents:
         """The cotangents of the last state, of which a sample shows the closed velocity."""
-        parts, sizes = self.parts, self.parts.schedule.sizes
+        parts, sizes = self.parts, self.parts.system.sizes
         arrays = {n: np.zeros((1, sizes[n])) for n in ("q", "v", *self.wrt)}
         captured, u = (sizes[n] if n in parts.control_places else 0 for n in ("captured", "u"))
         none = _Cotangents(arrays, np.zeros((1, captured)), np.zeros((1, len(parts.time), u)), np.zeros(1), np.zeros(1))
@@ -128,7 +129,7 @@ class EventAdjoint:
         sources = {}
         for own, name in (("q", "q"), ("v", self._velocity)):
             if own in loss.along:
-                sources[name] = np.zeros((len(now.start), len(order), parts.schedule.sizes[own]))
+                sources[name] = np.zeros((len(now.start), len(order), parts.system.sizes[own]))
                 sources[name][0] = loss.along[own][order]
         rollout = _compiled(parts, self._names, self._velocity)
         found = self._taken(rollout, parts.before[order], parts.controls[order], now, sources, order)
@@ -142,27 +143,27 @@ class EventAdjoint:
         sources: Mapping[str, np.ndarray], order: Sequence[int],
     ) -> _Cotangents:  # fmt: skip
         """Steps of the adjoint, one for each row of states; order: their parts."""
-        schedule, parts, n = rollout.schedule, self.parts, len(now.start)
-        at, own = places(schedule, schedule.state), places(schedule, schedule.controls)
-        state = np.zeros((n, schedule.width(schedule.state)))
+        parts, n = self.parts, len(now.start)
+        at, own, kept = (rollout.places(part, 1) for part in ("state", "controls", "record"))
+        state, why = np.zeros((n, width_of(at))), np.zeros(n, np.uint8)
         for name, x in now.arrays.items():
             if f"lam.{name}" in at:
                 state[:, at[f"lam.{name}"]] = x
-        rows = np.zeros((n, len(order), schedule.width(schedule.controls)))
+        rows = np.zeros((n, len(order), width_of(own)))
         for names, values in ((parts.places, states), (parts.control_places, controls)):
             for name, place in names.items():
                 rows[..., own[name]] = values[:, place]
         for name, x in sources.items():
             rows[..., own[f"g.{name}"]] = x
-        record = np.zeros((n, len(order) + 1, schedule.width(schedule.record)))
-        why = np.zeros(n, np.uint8)
-        rollout.run(state, parts.constant_row, rows, why, Steps(0.0, 0.0, 0, len(order)), record)
+        record, steps = np.zeros((n, len(order) + 1, width_of(kept))), Steps(0.0, 0.0, 0, len(order))
+        for k in range(n):  # one by one: code for runs side by side takes as long to compile once more
+            one = slice(k, k + 1)
+            rollout.run(state[one], parts.constant_row, rows[one], why[one], steps, record[one])
         if why.any():
-            words = (
-                f"the derivative of the run is not finite, or not found, at or after t = {parts.time[order[-1]]:.6g} s"
-            )
+            at_time = parts.time[order[-1]]
+            words = f"the derivative of the run is not finite, or not found, at or after t = {at_time:.6g} s"
             raise StateError.of("gradient", Refusal(Reason.NOT_FINITE, words))
-        found = {k[len("lam.") :]: record[:, 1:, s] for k, s in places(schedule, schedule.record).items()}
+        found = {k[len("lam.") :]: record[:, 1:, s] for k, s in kept.items()}
         arrays = {k: state[:, at[f"lam.{k}"]].copy() if f"lam.{k}" in at else x for k, x in now.arrays.items()}
         captured, inputs = now.captured, now.inputs.copy()
         if "captured" in found:
@@ -219,13 +220,9 @@ def _beside(now: _Cotangents, crossing: Crossing, part: int) -> _Cotangents:
 def _compiled(parts: Parts, wrt: tuple[str, ...], velocity: str, samples: bool = False) -> Rollout:
     """The compiled adjoint of the parts, or of the sample at the run's end."""
     key = f"{parts.rollout.key}|adjoint{'|sampling' * samples}|{wrt}"
-    if key not in _rollouts:
-        while len(_rollouts) >= _MOST:
-            _rollouts.pop(next(iter(_rollouts)))
-        forward = sampling(parts.schedule) if samples else parts.schedule
-        _rollouts[key] = Rollout(key, lambda: adjoint(forward, wrt, ("q", velocity)), "float64", 1, parts.rollout.label)
-    return _rollouts[key]
 
+    def make() -> Schedule:
+        forward = parts.rollout.schedule
+        return adjoint(sampling(forward) if samples else forward, wrt, ("q", velocity))
 
-_rollouts: dict[str, Rollout] = {}
-_MOST = 16
+    return kept_rollout(key, make, f"backwards {parts.rollout.label}")

@@ -23,8 +23,8 @@ from spanloop.compiler.derivative import directional, pullback
 from spanloop.simulation.events.changes import Changes
 from spanloop.simulation.events.switched_start import watch_key
 from spanloop.simulation.events.watched_values import values_and_rates
+from spanloop.simulation.gradients.derived_kernel import derived_kernel, rows_of
 from spanloop.simulation.problem import Problem
-from spanloop.simulation.traced_kernels import kernel
 
 Arrays = Mapping[str, np.ndarray]
 _RATE, _WEIGHT = "d.", "w."
@@ -84,11 +84,11 @@ class TracedMap:
         inputs = [np.ascontiguousarray(np.broadcast_to(values[n], (count, size))) for n, size in sizes.items()]
         absent = {n: () for n, size in {**self.sizes, **more}.items() if not size}
 
-        def whole(x: Mapping[str, Any]) -> tuple[list[Any], tuple[()]]:
-            return compute({**absent, **x}), ()
+        def whole(x: Mapping[str, Any]) -> list[Any]:
+            return compute({**absent, **x})
 
-        width = sum(answers.values())
-        found = kernel(self.name + suffix, sizes, width, whole, self.key)(*inputs) if width else np.zeros((count, 0))
+        width, name = sum(answers.values()), f"{self.name}{suffix} by {', '.join(self.moving)}"
+        found = rows_of(derived_kernel(name, sizes, width, whole, self.key), *inputs) if width else np.zeros((count, 0))
         ends = np.cumsum(list(answers.values()))
         out = {n: found[:, e - k : e] for (n, k), e in zip(answers.items(), ends, strict=True)}
         return {n: x[0] for n, x in out.items()} if not rows else out

@@ -14,7 +14,7 @@ the end of a step is followed by a part of no length.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -68,7 +68,6 @@ class Parts:
     """
 
     system: System
-    schedule: Schedule
     rollout: Rollout
     constants: Mapping[str, np.ndarray]
     step: np.ndarray
@@ -85,18 +84,18 @@ class Parts:
     @property
     def constant_row(self) -> np.ndarray:
         """The constants (1, width) of the run, in the order of the schedule."""
-        rows = [self.constants[n] for n in self.schedule.constants]
+        rows = [self.constants[n] for n in self.rollout.places("constants", 1)]
         return np.concatenate([*rows, np.zeros(0)])[None] if rows else np.zeros((1, 1))
 
     @cached_property
     def places(self) -> dict[str, slice]:
         """Where each array is in a row of state."""
-        return places(self.schedule, self.schedule.state)
+        return self.rollout.places("state", 1)
 
     @cached_property
     def control_places(self) -> dict[str, slice]:
         """Where each array is in a row of controls."""
-        return places(self.schedule, self.schedule.controls)
+        return self.rollout.places("controls", 1)
 
     @property
     def ended(self) -> bool:
@@ -134,13 +133,9 @@ class Parts:
         return [range(a, b) for a, b in pairwise(edges)]
 
 
-def places(schedule: Schedule, names: Sequence[str]) -> dict[str, slice]:
-    """Where each of these arrays is in a row of them."""
-    out, at = {}, 0
-    for n in names:
-        out[n] = slice(at, at + schedule.sizes[n])
-        at += schedule.sizes[n]
-    return out
+def width_of(places: Mapping[str, slice]) -> int:
+    """How many numbers a row of arrays has."""
+    return max((s.stop for s in places.values()), default=0)
 
 
 # ---- the schedule of a part
@@ -167,15 +162,20 @@ def part_rollout(system: System, name: str, dtype: str) -> Rollout:
     """The compiled steps of part_schedule."""
     frozen = replace(system, frozen=True) if system.switching else system
     key = integrators.schedule_key(frozen, Events(system.model), name, dtype) + "|parts"
-    if key not in _rollouts:
-        while len(_rollouts) >= _MOST:
-            _rollouts.pop(next(iter(_rollouts)))
-        _rollouts[key] = Rollout(key, lambda: part_schedule(system, name, dtype), dtype, 1, of_model(system.model))
-    return _rollouts[key]
+    return kept_rollout(key, lambda: part_schedule(system, name, dtype), of_model(system.model))
 
 
-_rollouts: dict[str, Rollout] = {}
-_MOST = 16
+def kept_rollout(key: str, make: Callable[[], Schedule], label: str) -> Rollout:
+    """The compiled steps of a schedule; a recent one is used again."""
+    found = _rollouts.pop(key, None) or Rollout(key, make, "float64", 1, label)
+    for oldest in tuple(_rollouts)[: 1 - _MOST]:
+        _rollouts.pop(oldest, None)  # another thread may have done so
+    _rollouts[key] = found
+    return found
+
+
+_rollouts: dict[str, Rollout] = {}  # by key, the oldest first
+_MOST = 32
 
 
 def _with_own_time(x: Item) -> Item:
@@ -205,10 +205,10 @@ def parts_of(problem: Problem, loop: TimeLoop, p: Progress, layout: StateLayout,
     rollout = part_rollout(problem.system, name, str(loop.rollout.dtype))
     cut = _cut(problem, loop, p, end, run)
     constants = {n: x[run if len(x) > 1 else 0] for n, x in problem.constant_rows().items()}
-    controls = _controls(problem, loop, rollout.schedule, cut, run)
-    empty = np.zeros((len(cut.time), rollout.schedule.width(rollout.schedule.state)))
+    controls = _controls(problem, loop, rollout, cut, run)
+    empty = np.zeros((len(cut.time), width_of(rollout.places("state", 1))))
     made = Parts(
-        problem.system, rollout.schedule, rollout, constants, cut.step, cut.time, cut.length, controls,
+        problem.system, rollout, constants, cut.step, cut.time, cut.length, controls,
         empty, empty.copy(), np.zeros((len(empty) + 1, problem.model.nv)), cut.moments, end, loop.grid.h,
     )  # fmt: skip
     _repeat(made, problem, run)
@@ -280,10 +280,10 @@ def _without_chatter(rows: tuple[Row, ...]) -> tuple[Row, ...]:
     return ({**first, "v": last["v"]},) if same and np.abs(last["v"] - first["v"]).max(initial=0.0) < bound else rows
 
 
-def _controls(problem: Problem, loop: TimeLoop, schedule: Schedule, cut: _Cut, run: int) -> np.ndarray:
+def _controls(problem: Problem, loop: TimeLoop, rollout: Rollout, cut: _Cut, run: int) -> np.ndarray:
     """The controls (n, width) of all parts."""
-    at = places(schedule, schedule.controls)
-    out = np.zeros((len(cut.time), schedule.width(schedule.controls)))
+    at = rollout.places("controls", 1)
+    out = np.zeros((len(cut.time), width_of(at)))
     if "u" in at:
         u = loop.controls
         assert isinstance(u, np.ndarray)
@@ -307,7 +307,7 @@ def _repeat(parts: Parts, problem: Problem, run: int) -> None:
         state[:, parts.places["loops"]] = (0.0, 1.0)
     events = {m.part: m for m in parts.moments}
     for piece in parts.pieces():
-        record = np.zeros((1, len(piece) + 1, parts.schedule.width(parts.schedule.record)))
+        record = np.zeros((1, len(piece) + 1, width_of(parts.rollout.places("record", 1))))
         why = np.zeros(1, np.uint8)
         controls = np.ascontiguousarray(parts.controls[None, piece.start : piece.stop])
         parts.rollout.run(state, parts.constant_row, controls, why, Steps(0.0, 0.0, 0, len(piece)), record)

@@ -22,7 +22,15 @@ from spanloop.compiler.runtime.rollout import Rollout, Steps
 from spanloop.errors import Reason, Refusal, StateError
 from spanloop.simulation.gradients.differentiated_run import DifferentiatedRun
 from spanloop.simulation.gradients.event_maps import EventMaps
-from spanloop.simulation.gradients.event_parts import PART_LENGTH, PART_TIME, Moment, Parts, parts_of, places
+from spanloop.simulation.gradients.event_parts import (
+    PART_LENGTH,
+    PART_TIME,
+    Moment,
+    Parts,
+    kept_rollout,
+    parts_of,
+    width_of,
+)
 from spanloop.simulation.gradients.event_soundness import (
     crossing_of,
     must_be_supported,
@@ -59,10 +67,10 @@ class EventTangents:
         """Rates of the samples for rates of q (k, nq), v (k, nv) at the start, p (k, size), u (k, steps or 1, size)."""
         parts, k = self.parts, len(seeds["q"])
         now = {n: np.array(seeds[n], float) for n in ("q", "v")}
-        now |= {"captured": np.zeros((k, parts.schedule.sizes["captured"]))} if self._captures else {}
+        now |= {"captured": np.zeros((k, parts.system.sizes["captured"]))} if self._captures else {}
         now["t"] = np.zeros(k)
-        fixed = {n: np.asarray(seeds.get(n, np.zeros((k, parts.schedule.sizes[n]))), float) for n in self.wrt}
-        of_q, of_v = (np.zeros((k, len(parts.time) + 1, parts.schedule.sizes[n])) for n in ("q", "v"))
+        fixed = {n: np.asarray(seeds.get(n, np.zeros((k, parts.system.sizes[n]))), float) for n in self.wrt}
+        of_q, of_v = (np.zeros((k, len(parts.time) + 1, parts.system.sizes[n])) for n in ("q", "v"))
         out = PartsRates(of_q, of_v, np.zeros(k))
         moments = {m.part: m for m in parts.moments}
         for piece in parts.pieces():
@@ -92,22 +100,20 @@ class EventTangents:
         parts, k = self.parts, len(now["q"])
         own = tuple(n for n in ("u", "captured") if n in parts.control_places)
         rollout = _compiled(parts, ("q", "v", *self.wrt, PART_TIME, PART_LENGTH, *own), self._velocity, k + 1)
-        schedule = rollout.schedule
-        at = places(schedule, schedule.state)
-        state = np.zeros((1, schedule.width(schedule.state)))
+        at, sampled = rollout.places("state", 1), rollout.places("record", 1)
+        state = np.zeros((1, width_of(at)))
         state[0, : parts.before.shape[1]] = parts.before[piece[0]]
         for n in ("q", "v"):
             state[0, at[f"d.{n}"]] = _columns(now[n])
-        rows = self._controls(schedule, piece, now, u)
-        constants = [parts.constants[n] for n in parts.schedule.constants]
+        rows = self._controls(rollout, piece, now, u)
+        constants = [parts.constants[n] for n in parts.rollout.places("constants", 1)]
         constants += [_columns(fixed[n]) for n in self.wrt]
         whole = np.concatenate(constants)[None] if constants else np.zeros((1, 1))
-        record, why = np.zeros((1, len(piece) + 1, schedule.width(schedule.record))), np.zeros(1, np.uint8)
+        record, why = np.zeros((1, len(piece) + 1, width_of(sampled))), np.zeros(1, np.uint8)
         rollout.run(state, whole, rows, why, Steps(0.0, 0.0, 0, len(piece)), record)
         if why[0]:
             words = f"the rates of the run are not finite, or not found, after t = {parts.time[piece[0]]:.6g} s"
             raise StateError.of("sensitivities", Refusal(Reason.NOT_FINITE, words))
-        sampled = places(schedule, schedule.record)
         for n, rates in (("q", out.q), (self._velocity, out.v)):
             found = record[0, :, sampled[f"d.{n}"]].reshape(len(piece) + 1, k + 1, -1)
             rates[:, piece[0] : piece[-1] + 2] = found[:, :k].swapaxes(0, 1)
@@ -115,11 +121,11 @@ class EventTangents:
         after = {**now, **{n: x[:k] for n, x in ends.items()}, "t": np.zeros(k)}
         return after, {n: x[k] for n, x in ends.items()}
 
-    def _controls(self, schedule: Schedule, piece: Sequence[int], now: Arrays, u: np.ndarray | None) -> np.ndarray:
+    def _controls(self, rollout: Rollout, piece: Sequence[int], now: Arrays, u: np.ndarray | None) -> np.ndarray:
         """The controls (1, parts, width) of some parts; in the last column the last part gets longer."""
         parts, k = self.parts, len(now["q"])
-        at = places(schedule, schedule.controls)
-        rows = np.zeros((1, len(piece), schedule.width(schedule.controls)))
+        at = rollout.places("controls", 1)
+        rows = np.zeros((1, len(piece), width_of(at)))
         rows[0, :, : parts.controls.shape[1]] = parts.controls[list(piece)]
         rows[0, 0, at[f"d.{PART_TIME}"]] = _columns(now["t"][:, None])
         rows[0, 0, at[f"d.{PART_LENGTH}"]] = _columns(-now["t"][:, None])
@@ -172,20 +178,11 @@ def _of_step(u: np.ndarray, step: int) -> np.ndarray:
 def _compiled(parts: Parts, wrt: tuple[str, ...], velocity: str, columns: int) -> Rollout:
     """The compiled tangents of the parts."""
     key = f"{parts.rollout.key}|tangents|{wrt}|{columns}"
-    if key not in _rollouts:
-        while len(_rollouts) >= _MOST:
-            _rollouts.pop(next(iter(_rollouts)))
-        schedule = parts.schedule
 
-        def make() -> Schedule:
-            return tangent(schedule, wrt, ("q", velocity), columns)
+    def make() -> Schedule:
+        return tangent(parts.rollout.schedule, wrt, ("q", velocity), columns)
 
-        _rollouts[key] = Rollout(key, make, "float64", 1, parts.rollout.label)
-    return _rollouts[key]
-
-
-_rollouts: dict[str, Rollout] = {}
-_MOST = 16
+    return kept_rollout(key, make, f"with its rates {parts.rollout.label}")
 
 
 # ---- the samples of all runs

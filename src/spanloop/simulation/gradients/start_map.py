@@ -18,6 +18,7 @@ from spanloop.compiler.derivative.forward import directional
 from spanloop.compiler.derivative.reverse import pullback
 from spanloop.joints import JointKind
 from spanloop.kernels import content
+from spanloop.math.scalar import where
 from spanloop.math.vector3 import total
 from spanloop.model import Model
 from spanloop.simulation.gradients.derived_kernel import derived_kernel, rows_of
@@ -89,11 +90,19 @@ class StartMap:
 
 
 def _start(system: System, x: Arrays) -> tuple[list[Any], list[Any]]:
-    """q and v with the loops closed."""
+    """q and v with the loops closed; where all are open, as they are.
+
+    An open loop may have no finite derivative: a string of length 0. It does not count.
+    """
     if not system.keeps_closed:
         return list(x["q"]), list(x["v"])
     q, _ = system.closed_position(x, 1)
-    return q, system.closed_velocity({**x, "q": q})
+    v = system.closed_velocity({**x, "q": q})
+    if not (system.all_switchable and "active" in x):
+        return q, v
+    some = total(x["active"]) > 0.0
+    q = [where(some, a, b) for a, b in zip(q, x["q"], strict=True)]
+    return q, [where(some, a, b) for a, b in zip(v, x["v"], strict=True)]
 
 
 def _pulled(system: System, x: Arrays) -> list[Any]:
