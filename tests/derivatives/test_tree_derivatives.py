@@ -194,6 +194,16 @@ def test_a_large_angle_is_answered_and_a_bad_state_is_refused():
     assert caught.value.reason is Reason.NOT_FINITE
 
 
+def test_a_singular_mass_matrix_is_refused_with_its_joint():
+    b = sl.Builder("hanging").body("arm", 1.0, inertia=(1.0, 1.0, 1.0)).body("ghost", 0.0)
+    b.revolute("shoulder", "world", "arm", axis="x").revolute("wrist", "arm", "ghost", axis="x", position=(0, 0, -1))
+    robot = sl.Dynamics(b.build())
+    with pytest.raises(StateError, match="joint 'wrist'") as caught:
+        robot.derivatives([0.1, 0.2], [0.0, 0.0], [0.0, 0.0])
+    assert caught.value.reason is Reason.SINGULAR_MASS
+    assert np.isfinite(robot.inverse_dynamics_derivatives([0.1, 0.2], [0.3, 0.1], [0.0, 0.0]).dtau).all()
+
+
 def test_derivatives_are_views_of_the_array_that_is_given():
     robot = sl.Dynamics(sl.zoo.chain(3))
     q, v, x = numbers(robot.model)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)  # not frozen: it is made in half the time
 class Derivatives:
     """Derivatives of the accelerations by all positions (in joint rates), rates and torques."""
 
@@ -29,7 +29,7 @@ class Derivatives:
         return self.da[..., 2 * self.da.shape[-2] :]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class TorqueDerivatives:
     """Derivatives of the torques by all positions (in joint rates), rates and accelerations."""
 

@@ -56,7 +56,7 @@ class TreeDerivatives:
         options = {"loaded": tuple(forces)} if forces else {}
         algorithm = Algorithm(_MAKERS[name], ("loaded",))
         front = KernelSpec(
-            model, name, "articulated_body", algorithm, options, regroup=True, lowering=lowering, single=single
+            model, name, "composite_body", algorithm, options, regroup=True, lowering=lowering, single=single
         )
         return TreeDerivatives(name, front)
 

@@ -207,6 +207,11 @@ class DerivativeCalls(KernelCalls):
         >>> found.dtau_dq.shape, bool(np.allclose(found.dtau_da[0], robot.mass_matrix(q, coordinates="independent")))
         ((3, 1), True)
         """
+        plain = forces is None and active_loops is None and loop_accelerations is None and dofs is None
+        if plain and actuated is None and weights is None:
+            known = self._tree_calls.get(INVERSE)
+            if known is not None:
+                return TorqueDerivatives(known(q, v, a) if out is None else known(q, v, a, out=out))
         name, whole = INVERSE, cast(Any, self)  # a Dynamics
         robot, accelerations = whole._with_checked_loops(name, active_loops, loop_accelerations, None)
         if not (robot.model.loops or robot.model.couplings or actuated is not None or dofs is not None):
@@ -271,7 +276,7 @@ class DerivativeCalls(KernelCalls):
             kernel = tree_kernel(self.model, name, bodies, **self._options)
             self._kernels[name, bodies] = kernel
         if not bodies:
-            self._tree_calls[name] = kernel
+            self._tree_calls[name] = getattr(kernel, "call", kernel)
         return self._call(kernel, (*inputs, rows) if bodies else inputs, out)
 
 

@@ -46,7 +46,7 @@ class KernelCalls:
         self._method, self._open_chain, self._chain_threads = method, open_chain, chain_threads
         self._has_loop_inputs = bool(model.switches) or any(x.driven for x in model.loops)
         self._kernels: dict[tuple[Any, ...], Any] = {}
-        self._tree_calls: dict[str, Any] = {}  # kernels of derivatives without forces, by function
+        self._tree_calls: dict[str, Any] = {}  # compiled calls of derivatives of trees, by function
         self._masks: dict[frozenset[str], np.ndarray] = {}  # of rows, by set of active loops
         self._shortened: set[str] = set()  # functions whose attribute is the compiled call
         if method is not None or open_chain is not None or chain_threads != 1:

@@ -35,6 +35,7 @@ from spanloop.math.rotation import Rotation
 from spanloop.math.spatial import Force, Motion, combined
 from spanloop.math.vector3 import IDENTITY3, ZERO3, add, cross, negate, scale
 from spanloop.sweeps import Program, Sweep, Values, inward, outward
+from spanloop.sweeps.tested_pivots import IN_MATRIX, PivotTest
 
 PARTS = {"s": 6, "psi": 3, "chi": 6, "gamma": 6, "F": 6, "b": 3, "f_q": 6, "f_v": 6}  # numbers a DoF, in order
 LOADED_PARTS = {**PARTS, "e": 3}
@@ -47,9 +48,10 @@ def terms_of_inverse_dynamics(mechanism, loaded=()) -> Program:
 
 
 def terms_of_forward_dynamics(mechanism, loaded=()) -> Program:
-    """The same at q, v and the accelerations that tau gives."""
-    base = articulated_body.forward_dynamics(mechanism, loaded)
-    return _program("derivatives", base.inputs, base.sweeps, move_on, mechanism, loaded, base.demands)
+    """The same at q, v and the accelerations that tau gives; M will be factored, and pivots are tested for that."""
+    base, tested = articulated_body.forward_dynamics(mechanism, loaded), PivotTest(mechanism, IN_MATRIX)
+    opening = (*base.sweeps, *tested.sweeps)
+    return _program("derivatives", base.inputs, opening, move_on, mechanism, loaded, tested.demands)
 
 
 def _program(name, inputs, opening: tuple[Sweep, ...], moving, mechanism, loaded, demands) -> Program:

@@ -22,6 +22,7 @@ import numpy as np
 from spanloop.compiler.lower.plan import Operations, Plan, live
 from spanloop.compiler.lower.rolled import Looped
 from spanloop.compiler.trace import Expression
+from spanloop.math.scalar import reciprocal
 
 Entries = dict[tuple[int, int], Any]  # of a matrix, without those that are always 0
 Terms = tuple[tuple[int, int], ...]  # Σ row[x][i] · row[y][j] for pairs (x, y)
@@ -130,9 +131,9 @@ class PairSystem:
         """The same as one plan without loops: for few items it is faster."""
         assert isinstance(self.front, Plan)
         x, n = self.front.outputs, self.n
-        entries: list[dict[tuple[int, int], Any]] = []
+        entries: list[Entries] = []
         for m in self.matrices:
-            own = {}
+            own: Entries = {}
             for terms, rows in ((m.below, self.below), (m.above, self.above)):
                 for i, row in enumerate(rows):
                     own |= {(i, j): _total(x[a * n + i] * x[b * n + j] for a, b in terms) for j in row}
@@ -162,7 +163,7 @@ class PairSystem:
         for k in reversed(range(n)):
             if k in self.fixed:
                 continue
-            inverse[k] = 1.0 / L[k, k]
+            inverse[k] = reciprocal(L[k, k])
             for i in self.carriers[k]:
                 factor = L[k, i] * inverse[k]
                 for j in self.carriers[k]:
