@@ -18,7 +18,7 @@ def blocks(language: str, text: str = README) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
 
 
-CONTINUED = {"grasps.md"}  # one example in several blocks, which test_pages.py runs together
+CONTINUED = {"gradients.md", "grasps.md"}  # one example in several blocks, which test_pages.py runs together
 PYTHON = {
     f"{page.relative_to(ROOT).as_posix()} block {k}": block
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))

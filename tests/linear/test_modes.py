@@ -446,6 +446,13 @@ def test_poles_are_those_of_the_linear_model(make):
     same_poles(found.poles, np.linalg.eigvals(A), 1e-11)
 
 
+def test_what_is_too_slow_beside_the_fastest_mode_is_rigid_and_the_table_says_how_slow_that_is():
+    found = carts([1.0, 1e8, 1.0], [1.0, 0.1, 1e3]).modes(np.zeros(3))  # √(1 / 2001) rad/s beside 3e4 rad/s
+    assert found.kinds == ("rigid", "oscillation", "oscillation")
+    assert 0.0223 < found.resolution < 0.05
+    assert "rigid: slower than 3.3e-02 rad/s" in str(found)
+
+
 def test_friction_and_contacts_are_noted_as_left_out():
     model = sl.zoo.pendulum(1).with_joint("hinge1", friction=0.3)
     assert "Coulomb friction" in str(sl.Dynamics(model).modes([0.0]))

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from spanloop.compiler.runtime.kernel import Kernel
     from spanloop.compiler.runtime.reference import PythonKernel
 
+SHORT = 13000  # operations up to which code without loops is faster
 BY_POSITION, BY_RATE, BY_ACCELERATION = range(3)  # the three matrices
 FORWARD, INVERSE = "derivatives", "inverse_dynamics_derivatives"
 _MAKERS = {FORWARD: terms.terms_of_forward_dynamics, INVERSE: terms.terms_of_inverse_dynamics}
@@ -75,8 +76,17 @@ class TreeDerivatives:
         return self.front.signature()[0], (nv, 3 * nv)
 
     @functools.cached_property
-    def plan(self) -> PairSystem:
-        """The vectors of all degrees of freedom, and what is made of them."""
+    def plan(self) -> PairSystem | Plan:
+        """The vectors of all DoF, and what is made of them: by loops, or written out if that is short."""
+        if isinstance(self.system.front, Plan) and self.system.operations.total <= 2 * SHORT:
+            written = self.system.written_out()
+            if written.operations.total <= SHORT:
+                return written
+        return self.system
+
+    @functools.cached_property
+    def system(self) -> PairSystem:
+        """The vectors, and their pairs."""
         m = self.front.program[0]
         curved, plan = _curved_springs(m), self.front.plan
         extra: list[Addition] = []
@@ -129,10 +139,10 @@ class TreeDerivatives:
         if found is None:
             return None
         numbers = found.ravel().tolist()
-        if len(numbers) < self.plan.width:
-            assert isinstance(self.plan.front, Plan)
-            numbers = evaluated(self.plan.front, [float(y) for x in arrays for y in x])[0]
-        answer = self.plan.evaluate(numbers)
+        if len(numbers) < self.system.width:
+            assert isinstance(self.system.front, Plan)
+            numbers = evaluated(self.system.front, [float(y) for x in arrays for y in x])[0]
+        answer = self.system.evaluate(numbers)
         return answer if np.isfinite(answer).all() else None
 
     def explain(self, *arrays: np.ndarray) -> Refusal:

@@ -58,6 +58,7 @@ class Modes:
 
     q (nq,), tau (nv,): the equilibrium and the torques that hold it. dofs: names of the independent DoF; mass, damping
     and stiffness (n, n): M, C and K in them. residual [m/s²]: acceleration of the mass that is left, root mean square.
+    resolution [rad/s]: what is slower cannot be told from 0 beside the fastest motion, and counts as rigid.
     is_conservative: K is symmetric, as it is unless constant torques turn with bodies. notes: what is left out.
     """
 
@@ -71,6 +72,7 @@ class Modes:
     poles: Array
     shapes: Array
     residual: float
+    resolution: float
     is_conservative: bool
     notes: tuple[str, ...] = ()
 
@@ -122,6 +124,10 @@ class Modes:
             for row in rows
         ]
         left = f"acceleration left at the equilibrium: {self.residual:.1e} m/s²"
+        if RIGID in self.kinds:
+            left += (
+                f"\nrigid: slower than {self.resolution:.1e} rad/s, which cannot be told from 0 beside the fastest mode"
+            )
         return "\n".join([in_one_line(head), *(x.rstrip() for x in lines), left, *map(in_one_line, self.notes)])
 
     def _parts(self, number: int) -> str:
@@ -181,10 +187,10 @@ def modes(robot: Any, q: ArrayLike, tau: ArrayLike | None = None, dofs: Dofs = N
     K, C = -M @ found.da_dq[own], -M @ found.da_dv[own]
     floor = float(np.linalg.norm(model.gravity)) / mechanism_of(model).length
     residual = _balanced(robot, T, M, K, left, floor, tolerance)
-    poles, shapes, is_conservative = eigenmodes(M, C, K, floor)
+    poles, shapes, is_conservative, resolution = eigenmodes(M, C, K, floor)
     names = tuple(chosen.names[k] for k in free)
     shapes = _with_sign(T @ shapes, mechanism_of(model).dof_lengths)
-    return Modes(robot, q, tau, names, M, C, K, poles, shapes, residual, is_conservative, _notes(model))
+    return Modes(robot, q, tau, names, M, C, K, poles, shapes, residual, resolution, is_conservative, _notes(model))
 
 
 def _independent(robot: Any, q: np.ndarray) -> IndependentCoordinates:

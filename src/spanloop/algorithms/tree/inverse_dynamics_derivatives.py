@@ -33,7 +33,7 @@ from spanloop.math.inertia import RigidInertia
 from spanloop.math.moments import Moments
 from spanloop.math.rotation import Rotation
 from spanloop.math.spatial import Force, Motion, combined
-from spanloop.math.vector3 import ZERO3, add, cross, negate, scale
+from spanloop.math.vector3 import IDENTITY3, ZERO3, add, cross, negate, scale
 from spanloop.sweeps import Program, Sweep, Values, inward, outward
 
 PARTS = {"s": 6, "psi": 3, "chi": 6, "gamma": 6, "F": 6, "b": 3, "f_q": 6, "f_v": 6}  # numbers a DoF, in order
@@ -54,6 +54,7 @@ def terms_of_forward_dynamics(mechanism, loaded=()) -> Program:
 
 def _program(name, inputs, opening: tuple[Sweep, ...], moving, mechanism, loaded, demands) -> Program:
     parts = LOADED_PARTS if loaded else PARTS
+    gravity = Motion(linear=negate(mechanism.gravity))
     none = {"I": RigidInertia(), "momenta": Moments(), "f": Force()} | ({"loads": Moments()} if loaded else {})
 
     def result(m, here, world):
@@ -70,7 +71,7 @@ def _program(name, inputs, opening: tuple[Sweep, ...], moving, mechanism, loaded
         inputs,
         (
             *opening,
-            outward(moving, is_link=0.0, R=Rotation(), p=ZERO3, V=Motion(), A=Motion(linear=negate(mechanism.gravity))),
+            outward(moving, is_link=0.0, R=Rotation.full(IDENTITY3), p=ZERO3, V=Motion(), A=gravity),
             inward(gather_loaded if loaded else gather, **none),
         ),
         result,

@@ -8,8 +8,7 @@ a lane a state, then finish one state after the other, while its matrices are in
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 from spanloop.compiler.lower.pair_system import PairSystem, Terms
 from spanloop.compiler.lower.rolled import Looped
@@ -17,10 +16,14 @@ from spanloop.compiler.render.batch import batch, scratch_size
 from spanloop.compiler.render.instructions import Real
 from spanloop.compiler.render.rolled import looped_batch, looped_scratch, looped_single
 from spanloop.compiler.render.single import NOT_FINITE, single
+from spanloop.compiler.render.vector_code import LANES, Index, Table, VectorCode
 
-LANES = 8  # columns to a vector
-GROUP = 6  # vectors of a row that are solved for together, at most
+GROUP = 8  # vectors of a row that are solved for together, at most
+KINDS = 12  # patterns of zeros that have code of their own, at most
+FLAT = 5000  # operations on vectors up to which loops over items are written out: short loops are mispredicted
 STACK = 32768  # numbers of work that fit the stack
+
+_Others = tuple[Table, Table, tuple[int, ...]]  # tables of items by row: starts, items; vectors of their rows to use
 
 
 def pair_single(plan: PairSystem, real: str) -> str:
@@ -29,15 +32,16 @@ def pair_single(plan: PairSystem, real: str) -> str:
     own = looped_single(front, real) if isinstance(front, Looped) else single(front, real)
     finish = Finish(plan, real)
     given = ", ".join(f"ptr %a{k}" for k in range(len(plan.inputs)))
-    count = plan.width + LANES + finish.size
+    count = finish.size + plan.width + 2 * LANES
     far = count > STACK
     code = [f"define i32 @kernel({given}, ptr %out) #0 {{", "entry:"]
     if far:
-        code.append(f"%numbers = call ptr @malloc(i64 {count * t.size})")
+        code.append(f"%memory = call ptr @malloc(i64 {count * t.size})")
     else:
-        code.append(f"%numbers = alloca [{count} x {real}], align 64")
+        code.append(f"%memory = alloca [{count} x {real}], align 64")
     code += [
-        f"%work = getelementptr {real}, ptr %numbers, i64 {plan.width + LANES}",
+        *_aligned("%memory", "%work", t),
+        f"%numbers = getelementptr {real}, ptr %work, i64 {finish.size}",
         f"%status = call i32 @front({given}, ptr %numbers)",
         "%well = icmp eq i32 %status, 0",
         "br i1 %well, label %go, label %done",
@@ -47,7 +51,7 @@ def pair_single(plan: PairSystem, real: str) -> str:
         "br label %done",
         "done:",
         "%all = phi i32 [%status, %entry], [%found, %go]",
-        *(["call void @free(ptr %numbers)"] if far else []),
+        *(["call void @free(ptr %memory)"] if far else []),
         "ret i32 %all",
         "}",
     ]
@@ -63,10 +67,12 @@ def pair_batch(plan: PairSystem, real: str, width: int) -> str:
     n_out = plan.n * 3 * plan.n
     finish, at = Finish(plan, real), _front_scratch(plan, width)
     rows = width * plan.width + LANES
+    aligned = "\n".join(_aligned("%free", "%work", t))
     text = f"""define i64 @batch({heads}, ptr %out, ptr %status, ptr %scratch, i64 %begin, i64 %end) #0 {{
 entry:
 %numbers = getelementptr {real}, ptr %scratch, i64 {at}
-%work = getelementptr {real}, ptr %scratch, i64 {at + rows}
+%free = getelementptr {real}, ptr %scratch, i64 {at + rows}
+{aligned}
 %any = icmp slt i64 %begin, %end
 br i1 %any, label %group, label %exit
 group:
@@ -131,7 +137,7 @@ ret i64 %total
 
 def pair_scratch(plan: PairSystem, real: str, width: int) -> int:
     """Numbers of scratch that `batch` needs."""
-    return _front_scratch(plan, width) + width * plan.width + LANES + Finish(plan, real).size
+    return _front_scratch(plan, width) + width * plan.width + 2 * LANES + Finish(plan, real).size
 
 
 def _front_scratch(plan: PairSystem, width: int) -> int:
@@ -140,379 +146,335 @@ def _front_scratch(plan: PairSystem, width: int) -> int:
     return -(-size // LANES) * LANES
 
 
+def _aligned(pointer: str, name: str, t: Real) -> list[str]:
+    """The next place whose vectors lie in one line of the cache."""
+    return [
+        f"{name}.at = ptrtoint ptr {pointer} to i64",
+        f"{name}.up = add i64 {name}.at, {LANES * t.size - 1}",
+        f"{name}.whole = and i64 {name}.up, {-LANES * t.size}",
+        f"{name} = inttoptr i64 {name}.whole to ptr",
+    ]
+
+
 def _declared(text: str, t: Real, far: bool) -> str:
     wide = t.wide(LANES)
     name = f"@llvm.masked.store.{wide.suffix}.p0"
-    lines = {f"declare void {name}(": f"({wide.value}, ptr, i32, <{LANES} x i1>)"} if name + "(" in text else {}
+    lines = {"declare void @llvm.prefetch.p0(": "(ptr, i32, i32, i32)"}
+    if name + "(" in text:
+        lines[f"declare void {name}("] = f"({wide.value}, ptr, i32, <{LANES} x i1>)"
     if far:
         lines |= {"declare ptr @malloc(": "(i64)", "declare void @free(": "(ptr)"}
     return "".join(f"{head[:-1]}{tail}\n" for head, tail in lines.items() if head not in text)
 
 
 class Finish:
-    """The function `finish` of one system."""
+    """The function `finish` of one system. Its work: matrices by rows, then D⁻¹, then the vectors of all items."""
 
     def __init__(self, plan: PairSystem, real: str):
-        self.plan, self.t, self.wide = plan, Real(real), Real(real, LANES)
-        n = plan.n
-        self.blocks = -(-n // LANES)  # vectors of a row of one matrix
-        self.square = LANES * self.blocks
-        groups = -(-3 * self.blocks // GROUP)
-        self.group = -(-3 * self.blocks // groups)
-        self.stride = LANES * self.group * groups  # of a row of all matrices
-        self.mass = n * self.stride  # where M begins, if it is solved for
-        self.inverse = self.mass + n * self.square
-        self.size = self.inverse + self.square if plan.is_solved else self.mass
-        self.lines: list[str] = []
-        self.tables: list[str] = []
-        self.label, self.count = "entry", 0
+        self.plan, self.real, n = plan, real, plan.n
+        groups = max(1, -(-n // (LANES * GROUP)))
+        self.group = max(1, -(-n // (LANES * groups)))  # vectors of a row that are solved for together
+        self.blocks = groups * self.group  # vectors of a row
+        self.stride = LANES * self.blocks  # of rows
+        self.part = n * self.stride  # of matrices: by the three inputs; M, if it is solved for
+        self.mass = (3 if plan.is_solved else 2) * self.part
+        self.inverse = self.mass + self.part
+        self.rows = self.inverse + self.stride * plan.is_solved
+        used = {y for m in plan.matrices for terms in (m.below, m.above) for _, y in terms}
+        self.components = max(used, default=-1) + 1
+        self.size = self.rows + self.components * self.stride
 
     def source(self) -> str:
         """Source of the function and its tables."""
+        self.code = c = VectorCode(self.real)
         self._clear()
+        self._spread()
         self._multiply()
         self._add()
         if self.plan.is_solved:
-            self._prepare()
+            self._fix()
             self._factor()
             self._solve()
-        answer = self._hand_over()
-        head = "define internal i1 @finish(ptr noalias %numbers, ptr noalias %work, ptr noalias %out) #0 {\nentry:\n"
-        return "".join(self.tables) + head + "\n".join(self.lines) + f"\nret i1 {answer}\n}}\n"
-
-    # ---- parts of the function
+        c.lines.append(f"ret i1 {self._hand_over()}")
+        return c.source("define internal i1 @finish(ptr noalias %numbers, ptr noalias %work, ptr noalias %out)")
 
     def _clear(self) -> None:
-        with self.loop(0, self.mass // LANES + (self.plan.n * self.blocks if self.plan.is_solved else 0)) as k:
-            self.store("zeroinitializer", self.place("%work", self.times(k, LANES)))
+        c = self.code
+        c.each(0, self.inverse // LANES, lambda k: c.store("zeroinitializer", "%work", c.times(k, LANES)))
+        if self.plan.is_solved:
+            for b in range(self.blocks):
+                c.store(c.wide.constant(1.0), "%work", self.inverse + LANES * b)
+
+    def _spread(self) -> None:
+        """Rows of components, each from a place of its own on, so that no vector crosses a line of the cache."""
+        c, n = self.code, self.plan.n
+
+        def row(k: Index) -> None:
+            first, to = c.times(k, n), c.sum(c.times(k, self.stride), self.rows)
+            for b in range(-(-n // LANES)):
+                c.store(c.load("%numbers", c.sum(first, LANES * b), c.t.size), "%work", c.sum(to, LANES * b))
+
+        c.each(0, self.components, row)
 
     def _multiply(self) -> None:
         """The products, row by row: vectors of item i in all lanes, those of items j in one lane each."""
-        plan = self.plan
-        for kind, rows in (("below", plan.below), ("above", plan.above)):
-            terms: list[Terms] = [getattr(m, kind) for m in plan.matrices]
-            if plan.is_solved and kind == "above":
+        for kind in ("below", "above"):
+            terms: list[Terms] = [getattr(m, kind) for m in self.plan.matrices]
+            if self.plan.is_solved and kind == "above":
                 terms[2] = ()  # M is symmetric: its lower half will do
-            used = [sorted({j // LANES for j in row}) for row in rows]
-            starts = self.table("starts", _starts(used))
-            columns = self.table("columns", [LANES * b for row in used for b in row])
-            masks = self.table(
-                "masks", [int(b * LANES + k in set(row)) for row, bs in zip(rows, used, strict=True) for b in bs
-                          for k in range(LANES)], "i8",
-            )  # fmt: skip
-            with self.loop(0, plan.n) as i:
-                known = {x: self.everywhere(self.number(x, i)) for x in sorted({x for m in terms for x, _ in m})}
-                row = self.times(i, self.stride)
-                with self.loop(self.entry(starts, i), self.entry(starts, self.plus(i, 1))) as e:
-                    j = self.entry(columns, e)
-                    mask = self._mask(masks, e)
-                    there = {y: self.row(y, j) for y in sorted({y for m in terms for _, y in m})}
-                    for k, m in enumerate(terms):
-                        if m:
-                            total = self.sum_of([(known[x], there[y]) for x, y in m])
-                            place = self._matrix_place(k, i, row, j)
-                            old = self.load(place) if kind == "above" else "zeroinitializer"
-                            self.store(self.select(mask, total, old), place)
+            rows: tuple[tuple[int, ...], ...] = getattr(self.plan, kind)
+            count = sum(len({j // LANES for j in row}) for row in rows)
+            with self.code.flat(count * sum(map(len, terms)) <= FLAT):
+                self._multiply_rows(rows, terms, kind == "above")
 
-    def _matrix_place(self, k: int, i: str, row: str, j: str) -> str:
-        if k == 2 and self.plan.is_solved:
-            at = self.plus(self.times(i, self.square), self.mass)
-        else:
-            at = self.plus(row, k * self.square)
-        return self.place("%work", self.sum(at, j))
+    def _multiply_rows(self, rows: Sequence[Sequence[int]], terms: Sequence[Terms], is_added: bool) -> None:
+        c = self.code
+        used = [sorted({j // LANES for j in row}) for row in rows]
+        starts = c.table("starts", _starts(used))
+        columns = c.table("columns", [LANES * b for row in used for b in row])
+        masks = c.table(
+            "masks",
+            [int(b * LANES + k in row) for row, bs in zip(rows, used, strict=True) for b in bs for k in range(LANES)],
+            "i8",
+        )
+        left, right = sorted({x for m in terms for x, _ in m}), sorted({y for m in terms for _, y in m})
+
+        def row(i: Index) -> None:
+            known = {x: c.everywhere(c.scalar("%numbers", c.sum(i, x * self.plan.n))) for x in left}
+            own = c.times(i, self.stride)
+            if not is_added:
+                c.prefetch("%out", c.times(i, 3 * self.plan.n), 3 * self.plan.n)
+
+            def block(e: Index) -> None:
+                j, mask = c.entry(columns, e), c.mask(masks, e)
+                there = {y: c.load("%work", c.sum(j, self.rows + y * self.stride)) for y in right}
+                for k, m in enumerate(terms):
+                    if m:
+                        at = c.sum(c.sum(own, j), self._first(k))
+                        old = c.load("%work", at) if is_added else "zeroinitializer"
+                        total = c.products([(known[x], there[y]) for x, y in m])
+                        c.store(c.select(mask, total, old), "%work", at)
+
+            c.each(c.entry(starts, i), c.entry(starts, c.sum(i, 1)), block)
+
+        c.each(0, self.plan.n, row)
+
+    def _first(self, matrix: int) -> int:
+        """Where a matrix begins."""
+        return self.mass if matrix == 2 else matrix * self.part
 
     def _offset(self, matrix: int, i: int, j: int) -> int:
         if matrix == 2 and self.plan.is_solved:
-            return self.mass + max(i, j) * self.square + min(i, j)
-        return i * self.stride + matrix * self.square + j
+            i, j = max(i, j), min(i, j)  # its lower half
+        return self._first(matrix) + i * self.stride + j
+
+    def _unit_offset(self, i: int, j: int) -> int:
+        """Of the right side by the third input."""
+        return 2 * self.part + i * self.stride + j
 
     def _add(self) -> None:
         """Numbers that stand at single entries."""
+        c = self.code
         plain: dict[int, float] = {}
         for a in self.plan.additions:
             if a.at is None:
                 at = self._offset(a.matrix, a.i, a.j)
                 plain[at] = plain.get(at, 0.0) + a.value
         if self.plan.is_solved:
-            plain |= {self._offset(1, i, self.square + i): 1.0 for i in range(self.plan.n)}  # the unit matrix
+            plain |= {self._unit_offset(i, i): 1.0 for i in range(self.plan.n)}
         if plain:
-            places, values = self.table("places", list(plain)), self.constants("values", list(plain.values()))
-            with self.loop(0, len(plain)) as k:
-                self._increase(self.entry(places, k), self.scalar(values, k))
+            places, values = c.table("places", list(plain)), c.constants("values", list(plain.values()))
+            c.each(0, len(plain), lambda k: self._increase(c.entry(places, k), c.scalar(values, k)))
         found = [(self._offset(a.matrix, a.i, a.j), a.at) for a in self.plan.additions if a.at is not None]
         if found:
-            places, sources = self.table("places", [p for p, _ in found]), self.table("sources", [s for _, s in found])
-            with self.loop(0, len(found)) as k:
-                self._increase(self.entry(places, k), self.scalar("%numbers", self.entry(sources, k)))
+            places, sources = c.table("places", [p for p, _ in found]), c.table("sources", [s for _, s in found])
+            c.each(
+                0, len(found), lambda k: self._increase(c.entry(places, k), c.scalar("%numbers", c.entry(sources, k)))
+            )
 
-    def _increase(self, at: str, x: str) -> None:
-        place = self.place("%work", at)
-        old = self.line(f"load {self.t.real}, ptr {place}, align {self.t.size}")
-        new = self.line(f"fadd {self.t.real} {old}, {x}")
-        self.lines.append(f"store {self.t.real} {new}, ptr {place}, align {self.t.size}")
+    def _increase(self, at: Index, x: str) -> None:
+        c = self.code
+        c.set(c.line(f"fadd {c.t.real} {c.scalar('%work', at)}, {x}"), "%work", at)
 
-    def _prepare(self) -> None:
+    def _fix(self) -> None:
         """Fixed items: their rows are cleared, their columns of M go to the right side."""
-        plan, n = self.plan, self.plan.n
-        one = self.wide.constant(1.0)
-        with self.loop(0, self.blocks) as k:
-            self.store(one, self.place("%work", self.plus(self.times(k, LANES), self.inverse)))
-        if not plan.fixed:
-            return
-        rows = self.table("fixed", [i * self.stride for i in sorted(plan.fixed)])
-        with self.loop(0, len(plan.fixed)) as k, self.loop(0, 2 * self.blocks) as b:
-            self.store("zeroinitializer", self.place("%work", self.sum(self.entry(rows, k), self.times(b, LANES))))
-        pairs = [
-            (self._offset(2, i, j), self._offset(1, i, self.square + j))
-            for j in sorted(plan.fixed)
-            for i in range(n)
-            if i not in plan.fixed and (i in plan.below[j] or j in plan.below[i])
-        ]
-        if pairs:
-            sources, places = self.table("sources", [a for a, _ in pairs]), self.table("places", [b for _, b in pairs])
-            with self.loop(0, len(pairs)) as k:
-                x = self.line(f"fneg {self.t.real} {self.scalar('%work', self.entry(sources, k))}")
-                self._increase(self.entry(places, k), x)
+        c, plan = self.code, self.plan
+        for i in sorted(plan.fixed):
+            for b in range(self.blocks):
+                for part in (0, 1):
+                    c.store("zeroinitializer", "%work", part * self.part + i * self.stride + LANES * b)
+            for j in range(plan.n):
+                if j not in plan.fixed and (i in plan.below[j] or j in plan.below[i]):
+                    x = c.line(f"fneg {c.t.real} {c.scalar('%work', self._offset(2, i, j))}")
+                    self._increase(self._unit_offset(j, i), x)
 
     def _factor(self) -> None:
         """M = LᵀDL, leaves first, which keeps the zeros of the forest; L in M's place, D⁻¹ beside it."""
-        plan, n, real = self.plan, self.plan.n, self.t.real
-        starts, carriers = self.table("starts", _starts(plan.carriers)), self.table("carriers", _joined(plan.carriers))
-        self.up = (starts, carriers)
-        free = [i for i in reversed(range(n)) if i not in plan.fixed]
-        order = self.table("order", free)
-        with self.loop(0, len(free)) as step:
-            k = self.entry(order, step)
-            row = self.plus(self.times(k, self.square), self.mass)
-            pivot = self.scalar("%work", self.sum(row, k))
-            inverse = self.line(f"fdiv {real} {self.t.constant(1.0)}, {pivot}")
-            p = self.place("%work", self.plus(k, self.inverse))
-            self.lines.append(f"store {real} {inverse}, ptr {p}, align {self.t.size}")
-            first, end = self.entry(starts, k), self.entry(starts, self.plus(k, 1))
-            with self.loop(first, end) as e:
-                i = self.entry(carriers, e)
-                x = self.line(f"fmul {real} {self.scalar('%work', self.sum(row, i))}, {inverse}")
-                factor = self.everywhere(x)
-                to = self.plus(self.times(i, self.square), self.mass)
-                with self.loop(0, self.plus(self.line(f"sdiv i64 {i}, {LANES}"), 1)) as b:
-                    at = self.times(b, LANES)
-                    place = self.place("%work", self.sum(to, at))
-                    from_ = self.load(self.place("%work", self.sum(row, at)))
-                    self.store(self.less(self.load(place), factor, from_), place)
-            with self.loop(first, end) as e:
-                place = self.place("%work", self.sum(row, self.entry(carriers, e)))
-                old = self.line(f"load {real}, ptr {place}, align {self.t.size}")
-                self.lines.append(
-                    f"store {real} {self.line(f'fmul {real} {old}, {inverse}')}, ptr {place}, align {self.t.size}"
-                )
+        c, plan, real = self.code, self.plan, self.code.t.real
+        starts, carriers = c.table("starts", _starts(plan.carriers)), c.table("carriers", _joined(plan.carriers))
+        self.up: _Others = (starts, carriers, tuple(range(self.group)))
+        free = [i for i in reversed(range(plan.n)) if i not in plan.fixed]
+        order = c.table("order", free)
+
+        def eliminate(step: Index) -> None:
+            k = c.entry(order, step)
+            row = c.sum(c.times(k, self.stride), self.mass)
+            inverse = c.line(f"fdiv {real} {c.t.constant(1.0)}, {c.scalar('%work', c.sum(row, k))}")
+            c.set(inverse, "%work", c.sum(k, self.inverse))
+            ends = c.entry(starts, k), c.entry(starts, c.sum(k, 1))
+
+            def reduce(e: Index) -> None:
+                i = c.entry(carriers, e)
+                factor = c.everywhere(c.line(f"fmul {real} {c.scalar('%work', c.sum(row, i))}, {inverse}"))
+                to = c.sum(c.times(i, self.stride), self.mass)
+
+                def block(b: Index) -> None:
+                    at = c.times(b, LANES)
+                    own, other = c.sum(to, at), c.sum(row, at)
+                    c.store(c.less(c.load("%work", own), factor, c.load("%work", other)), "%work", own)
+
+                c.each(0, c.sum(c.over(i, LANES), 1), block)
+
+            def divide(e: Index) -> None:
+                at = c.sum(row, c.entry(carriers, e))
+                c.set(c.line(f"fmul {real} {c.scalar('%work', at)}, {inverse}"), "%work", at)
+
+            c.each(*ends, reduce)
+            c.each(*ends, divide)
+
+        with c.flat(self._pairs * self.blocks <= FLAT):
+            c.each(0, len(free), eliminate)
+
+    @property
+    def _pairs(self) -> int:
+        return sum(map(len, self.plan.carriers))
 
     def _solve(self) -> None:
-        """Lᵀ y = right side from the last item to the first, then D⁻¹, then L x = y from the first to the last."""
-        plan, n = self.plan, self.plan.n
-        starts, carried = self.table("starts", _starts(plan.carried)), self.table("carried", _joined(plan.carried))
-        columns = (0, self.stride // (LANES * self.group))
-        with self.loop(0, n) as step:
-            i = self.line(f"sub i64 {n - 1}, {step}")
-            first, end = self.entry(starts, i), self.entry(starts, self.plus(i, 1))
-            with self.loop(*columns) as g:
-                at = self.times(g, LANES * self.group)
-                own = self.sum(self.times(i, self.stride), at)
-                start = [self.load(self.place("%work", self.plus(own, LANES * m))) for m in range(self.group)]
+        """Lᵀ y = right side from the last item to the first, then D⁻¹, then L x = y from the first to the last.
 
-                def less_carried(e: str, values: Sequence[str], i=i, at=at) -> list[str]:
-                    k = self.entry(carried, e)
-                    place = self.sum(self.plus(self.times(k, self.square), self.mass), i)
-                    return self._less_row(values, self.scalar("%work", place), self.sum(self.times(k, self.stride), at))
+        Some columns of all rows at a time, which stay in the fastest memory.
+        """
+        c, n = self.code, self.plan.n
+        down, is_short = self._carried_by_blocks(), 2 * self._pairs * self.group <= FLAT
+        if not is_short:
+            self._mirror()
 
-                for m, x in enumerate(self.accumulated(first, end, start, less_carried)):
-                    self.store(x, self.place("%work", self.plus(own, LANES * m)))
-        starts, carriers = self.up
-        with self.loop(0, n) as k:
-            first, end = self.entry(starts, k), self.entry(starts, self.plus(k, 1))
-            scale = self.everywhere(self.scalar("%work", self.plus(k, self.inverse)))
-            row = self.plus(self.times(k, self.square), self.mass)
-            with self.loop(*columns) as g:
-                at = self.times(g, LANES * self.group)
-                own = self.sum(self.times(k, self.stride), at)
-                start = [
-                    self.product(self.load(self.place("%work", self.plus(own, LANES * m))), scale)
-                    for m in range(self.group)
+        def factor(k: Index, i: Index) -> Index:
+            """Of item k, carried by i; where there are many, the mirrored ones, which lie side by side."""
+            return c.sum(c.times(k, self.stride), i) if is_short else c.sum(c.times(i, self.stride), k)
+
+        def columns(part: Index, g: Index) -> None:
+            first = c.sum(c.times(part, self.part), c.times(g, LANES * self.group))
+
+            def inward(step: Index) -> None:
+                i = c.less_index(n - 1, step)
+                self._less_rows(first, i, down, lambda k: factor(k, i), None)
+
+            def outward(k: Index) -> None:
+                scale = c.everywhere(c.scalar("%work", c.sum(k, self.inverse)))
+                row = c.times(k, self.stride)
+                self._less_rows(first, k, [self.up], lambda i: c.sum(row, i), scale)
+
+            with c.flat(is_short):
+                c.each(0, n, inward)
+                c.each(0, n, outward)
+
+        c.each(0, 3, lambda part: c.each(0, self.blocks // self.group, lambda g: columns(part, g)))
+
+    def _mirror(self) -> None:
+        """L above the diagonal too."""
+        c = self.code
+        starts, carriers, _ = self.up
+
+        def row(k: Index) -> None:
+            def one(e: Index) -> None:
+                i = c.entry(carriers, e)
+                x = c.scalar("%work", c.sum(c.sum(c.times(k, self.stride), i), self.mass))
+                c.set(x, "%work", c.sum(c.sum(c.times(i, self.stride), k), self.mass))
+
+            c.each(c.entry(starts, k), c.entry(starts, c.sum(k, 1)), one)
+
+        c.each(0, self.plan.n, row)
+
+    def _carried_by_blocks(self) -> list[_Others]:
+        """The items that each item carries, by the vectors of their rows that are not 0 before the solution."""
+        c, plan, everything = self.code, self.plan, tuple(range(self.group))
+        used = [
+            tuple(sorted({j // LANES for j in (*below, *above)}))
+            for below, above in zip(plan.below, plan.above, strict=True)
+        ]
+        kinds = sorted(set(used))
+        if self.blocks > self.group or len(kinds) > KINDS:
+            kinds, used = [everything], [everything] * plan.n
+        out = []
+        for kind in kinds:
+            rows = [[k for k in row if used[k] == kind] for row in plan.carried]
+            if any(rows):
+                out.append((c.table("starts", _starts(rows)), c.table("carried", _joined(rows)), kind))
+        return out
+
+    def _less_rows(
+        self, first: Index, i: Index, others: Sequence[_Others], factor_at: Callable[[Index], Index], scale: str | None
+    ) -> None:
+        """Row i, scaled, less the rows of others times their factors; those are in M."""
+        c = self.code
+        own = c.sum(first, c.times(i, self.stride))
+        found = [c.load("%work", c.sum(own, LANES * m)) for m in range(self.group)]
+        if scale is not None:
+            found = [c.product(x, scale) for x in found]
+        for starts, items, blocks in others:
+
+            def less(e: Index, values: Sequence[str], items=items, blocks=blocks) -> list[str]:
+                k = c.entry(items, e)
+                factor = c.everywhere(c.scalar("%work", c.sum(factor_at(k), self.mass)))
+                at = c.sum(first, c.times(k, self.stride))
+                return [
+                    c.less(x, factor, c.load("%work", c.sum(at, LANES * m)))
+                    for x, m in zip(values, blocks, strict=True)
                 ]
 
-                def less_carriers(e: str, values: Sequence[str], row=row, at=at) -> list[str]:
-                    i = self.entry(carriers, e)
-                    factor = self.scalar("%work", self.sum(row, i))
-                    return self._less_row(values, factor, self.sum(self.times(i, self.stride), at))
-
-                for m, x in enumerate(self.accumulated(first, end, start, less_carriers)):
-                    self.store(x, self.place("%work", self.plus(own, LANES * m)))
-
-    def _less_row(self, values: Sequence[str], factor: str, at: str) -> list[str]:
-        wide = self.everywhere(factor)
-        return [
-            self.less(x, wide, self.load(self.place("%work", self.plus(at, LANES * m)))) for m, x in enumerate(values)
-        ]
+            ends = c.entry(starts, i), c.entry(starts, c.sum(i, 1))
+            for m, x in zip(blocks, c.accumulated(*ends, [found[m] for m in blocks], less), strict=True):
+                found[m] = x
+        for m, x in enumerate(found):
+            c.store(x, "%work", c.sum(own, LANES * m))
 
     def _hand_over(self) -> str:
         """Rows into `out`; whether all numbers are finite."""
-        n, v, full = self.plan.n, self.wide.value, self.plan.n // LANES
-        sums = [self.wide.constant(0.0)] * 3
+        c, n, v = self.code, self.plan.n, self.code.wide.value
 
-        def row(i: str, sums: Sequence[str]) -> list[str]:
-            out = []
-            for part, before in enumerate(sums):
-                own = self.plus(self.times(i, self.stride), part * self.square)
-                to = self.plus(self.times(i, 3 * n), part * n)
+        def row(i: Index, before: Sequence[str]) -> list[str]:
+            own, to = c.times(i, self.stride), c.times(i, 3 * n)
+            return [
+                self._handed_row(c.sum(own, part * self.part), c.sum(to, part * n), part, x)
+                for part, x in enumerate(before)
+            ]
 
-                def whole(b: str, before: Sequence[str], own=own, to=to, part=part) -> list[str]:
-                    at = self.times(b, LANES)
-                    x = self._signed(self.load(self.place("%work", self.sum(own, at))), part)
-                    self.store(x, self.place("%out", self.sum(to, at)))
-                    return [self._vanishing(before[0], x)]
+        sums = c.accumulated(0, n, [c.wide.constant(0.0)] * 3, row)
+        total = c.line(f"fadd {v} {c.line(f'fadd {v} {sums[0]}, {sums[1]}')}, {sums[2]}")
+        fine = c.line(f"fcmp oeq {v} {total}, {c.wide.constant(0.0)}")
+        bits = c.line(f"bitcast <{LANES} x i1> {fine} to i{LANES}")
+        return c.line(f"icmp eq i{LANES} {bits}, -1")
 
-                after = self.accumulated(0, full, [before], whole)[0] if full else before
-                if n % LANES:
-                    x = self._signed(self.load(self.place("%work", self.plus(own, LANES * full))), part)
-                    p = self.place("%out", self.plus(to, LANES * full))
-                    mask = ", ".join(f"i1 {'true' if k < n % LANES else 'false'}" for k in range(LANES))
-                    self.lines.append(
-                        f"call void @llvm.masked.store.{self.wide.suffix}.p0({v} {x}, ptr {p}, i32 {self.t.size}, "
-                        f"<{LANES} x i1> <{mask}>)"
-                    )
-                    after = self._vanishing(after, x)
-                out.append(after)
-            return out
+    def _handed_row(self, own: Index, to: Index, part: int, before: str) -> str:
+        """One row of a matrix into `out`; 0 as long as all numbers are finite."""
+        c, v = self.code, self.code.wide.value
+        whole, left = divmod(self.plan.n, LANES)
 
-        sums = self.accumulated(0, n, sums, row)
-        total = self.line(f"fadd {v} {sums[0]}, {sums[1]}")
-        total = self.line(f"fadd {v} {total}, {sums[2]}")
-        fine = self.line(f"fcmp oeq {v} {total}, {self.wide.constant(0.0)}")
-        bits = self.line(f"bitcast <{LANES} x i1> {fine} to i{LANES}")
-        return self.line(f"icmp eq i{LANES} {bits}, -1")
+        def block(b: Index, before: Sequence[str]) -> list[str]:
+            x = c.load("%work", c.sum(own, c.times(b, LANES)))
+            if self.plan.is_solved and part < 2:
+                x = c.line(f"fneg {v} {x}")
+            at = c.sum(to, c.times(b, LANES))
+            if isinstance(b, int) and b == whole:
+                c.store_some(x, left, "%out", at)
+            else:
+                c.store(x, "%out", at, c.t.size)
+            return [c.line(f"fadd {v} {before[0]}, {c.line(f'fmul {v} {x}, {c.wide.constant(0.0)}')}")]
 
-    def _signed(self, x: str, part: int) -> str:
-        return self.line(f"fneg {self.wide.value} {x}") if self.plan.is_solved and part < 2 else x
-
-    def _vanishing(self, before: str, x: str) -> str:
-        v = self.wide.value
-        return self.line(f"fadd {v} {before}, {self.line(f'fmul {v} {x}, {self.wide.constant(0.0)}')}")
-
-    # ---- instructions
-
-    def line(self, text: str) -> str:
-        """A value of its own name."""
-        self.count += 1
-        self.lines.append(f"%x{self.count} = {text}")
-        return f"%x{self.count}"
-
-    def times(self, x: str, k: int) -> str:
-        return self.line(f"mul i64 {x}, {k}")
-
-    def plus(self, x: str, k: int) -> str:
-        return x if k == 0 else self.line(f"add i64 {x}, {k}")
-
-    def sum(self, x: str, y: str) -> str:
-        return self.line(f"add i64 {x}, {y}")
-
-    def place(self, array: str, at: str) -> str:
-        return self.line(f"getelementptr {self.t.real}, ptr {array}, i64 {at}")
-
-    def load(self, place: str) -> str:
-        return self.line(f"load {self.wide.value}, ptr {place}, align {self.t.size}")
-
-    def store(self, x: str, place: str) -> None:
-        self.lines.append(f"store {self.wide.value} {x}, ptr {place}, align {self.t.size}")
-
-    def scalar(self, array: str, at: str) -> str:
-        return self.line(f"load {self.t.real}, ptr {self.place(array, at)}, align {self.t.size}")
-
-    def number(self, row: int, item: str) -> str:
-        """A component of one item."""
-        return self.scalar("%numbers", self.plus(item, row * self.plan.n))
-
-    def row(self, row: int, first: str) -> str:
-        """A component of LANES items; what is beyond the last one is not used."""
-        return self.load(self.place("%numbers", self.plus(first, row * self.plan.n)))
-
-    def everywhere(self, x: str) -> str:
-        v = self.wide.value
-        one = self.line(f"insertelement {v} poison, {self.t.real} {x}, i32 0")
-        return self.line(f"shufflevector {v} {one}, {v} poison, <{LANES} x i32> zeroinitializer")
-
-    def product(self, x: str, y: str) -> str:
-        return self.line(f"fmul contract {self.wide.value} {x}, {y}")
-
-    def sum_of(self, pairs: Sequence[tuple[str, str]]) -> str:
-        total = self.product(*pairs[0])
-        for x, y in pairs[1:]:
-            total = self.line(f"fadd contract {self.wide.value} {total}, {self.product(x, y)}")
-        return total
-
-    def less(self, x: str, y: str, z: str) -> str:
-        """x − y z."""
-        return self.line(f"fsub contract {self.wide.value} {x}, {self.product(y, z)}")
-
-    def select(self, mask: str, x: str, y: str) -> str:
-        return self.line(f"select <{LANES} x i1> {mask}, {self.wide.value} {x}, {self.wide.value} {y}")
-
-    def table(self, name: str, values: Sequence[int], kind: str = "i64") -> str:
-        """Whole numbers as a constant."""
-        known = f"@{name}.{len(self.tables)}"
-        text = ", ".join(f"{kind} {x}" for x in values) or f"{kind} 0"
-        self.tables.append(f"{known} = internal constant [{max(len(values), 1)} x {kind}] [{text}], align 64\n")
-        return known
-
-    def constants(self, name: str, values: Sequence[float]) -> str:
-        known = f"@{name}.{len(self.tables)}"
-        text = ", ".join(f"{self.t.real} {self.t.constant(x)}" for x in values)
-        self.tables.append(f"{known} = internal constant [{len(values)} x {self.t.real}] [{text}], align 64\n")
-        return known
-
-    def entry(self, table: str, at: str) -> str:
-        return self.line(f"load i64, ptr {self.line(f'getelementptr i64, ptr {table}, i64 {at}')}")
-
-    def _mask(self, masks: str, at: str) -> str:
-        p = self.line(f"getelementptr i8, ptr {masks}, i64 {self.times(at, LANES)}")
-        bytes_ = self.line(f"load <{LANES} x i8>, ptr {p}, align 1")
-        return self.line(f"icmp ne <{LANES} x i8> {bytes_}, zeroinitializer")
-
-    @contextmanager
-    def loop(self, first: int | str, end: int | str) -> Iterator[str]:
-        """The lines written inside are repeated for a counter from first to end − 1."""
-        counter, close = self._open(first, end, [])
-        yield counter
-        close([])
-
-    def accumulated(self, first: int | str, end: int | str, values: Sequence[str], step) -> list[str]:
-        """values after values = step(counter, values) for a counter from first to end − 1."""
-        counter, close = self._open(first, end, values)
-        tag = counter.removeprefix("%i.")
-        now = [f"%a{k}.{tag}" for k in range(len(values))]
-        close(step(counter, now))
-        return now
-
-    def _open(self, first: int | str, end: int | str, values: Sequence[str]):
-        self.count += 1
-        tag, v = str(self.count), self.wide.value
-        counter, phis = f"%i.{tag}", len(self.lines) + 2
-        self.lines += [f"br label %loop.{tag}", f"loop.{tag}:"]
-        before = self.label
-        self.lines += ["" for _ in range(1 + len(values))]
-        self.lines += [
-            f"%go.{tag} = icmp slt i64 {counter}, {end}",
-            f"br i1 %go.{tag}, label %body.{tag}, label %done.{tag}",
-            f"body.{tag}:",
-        ]
-        self.label = f"body.{tag}"
-
-        def close(after: Sequence[str]) -> None:
-            self.lines[phis] = f"{counter} = phi i64 [{first}, %{before}], [%n.{tag}, %{self.label}]"
-            for k, (x, y) in enumerate(zip(values, after, strict=True)):
-                self.lines[phis + 1 + k] = f"%a{k}.{tag} = phi {v} [{x}, %{before}], [{y}, %{self.label}]"
-            self.lines += [f"%n.{tag} = add i64 {counter}, 1", f"br label %loop.{tag}", f"done.{tag}:"]
-            self.label = f"done.{tag}"
-
-        return counter, close
+        with c.flat(whole <= GROUP):
+            after = c.accumulated(0, whole, [before], block) if whole else [before]
+        return block(whole, after)[0] if left else after[0]
 
 
 def _starts(rows: Sequence[Sequence[int]]) -> list[int]:
