@@ -305,6 +305,21 @@ def test_what_is_asked_for_first_does_not_change_what_is_asked_for_next():
     assert abs(both.parameter("gravity.z")) > 1e-3
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("closures", ["feedback", "minimal"])
+def test_a_four_bar_ends_at_an_angle_however_its_loop_is_kept_closed(closures):
+    model, q = sl.zoo.four_bar(), sl.zoo.four_bar_start()
+    end = {"angle": lambda t, x, v: x[0] - float(q[0]) + 0.2}
+    given = {"duration": 0.8, "step": 1e-2, "events": end}
+    found, usual = (
+        sl.gradient(model, lambda t, q, v: t, q, closures=x, integrator="rk4", **given) for x in (closures, "project")
+    )
+    along = sl.Dynamics(model).complete_velocity(q, {"crank_hinge": 1.0})  # a closed motion
+    np.testing.assert_allclose([found.q @ along, found.v @ along], [usual.q @ along, usual.v @ along], rtol=1e-4)
+    now = sl.gradient(model, lambda t, q, v: t, q, closures=closures, events=lambda t, q, v: -1.0, duration=0.1)
+    np.testing.assert_array_equal([now.value, *now.q], np.zeros(4))  # it ends where it starts
+
+
 # ---- forward
 
 

@@ -304,7 +304,8 @@ def _repeat(parts: Parts, problem: Problem, run: int) -> None:
     state = np.zeros((1, parts.before.shape[1]))
     state[:, parts.places["q"]], state[:, parts.places["v"]] = problem.q[run], problem.v[run]
     if "loops" in parts.places:
-        state[:, parts.places["loops"]] = (0.0, 1.0)
+        place = parts.places["loops"]
+        state[:, place] = (0.0, 1.0)[: place.stop - place.start]
     events = {m.part: m for m in parts.moments}
     for piece in parts.pieces():
         record = np.zeros((1, len(piece) + 1, width_of(parts.rollout.places("record", 1))))
@@ -318,7 +319,7 @@ def _repeat(parts: Parts, problem: Problem, run: int) -> None:
         parts.shown[piece.start : piece.stop + 1] = record[0, :, closed]
         moment = events.get(piece.stop - 1)
         q, v = state[0, parts.places["q"]], state[0, parts.places["v"]]
-        if why[0] or (moment and moment.rows and not _meets(moment.rows[0], q, v)):
+        if why[0] or (moment and not _meets(_met(moment, parts.end), q, v)):
             at = parts.time[piece.stop - 1]
             raise SpanloopError(f"the steps of the run at t = {at:.6g} s gave another state when they were repeated")
         if moment and moment.ends:
@@ -327,8 +328,15 @@ def _repeat(parts: Parts, problem: Problem, run: int) -> None:
             state[:, parts.places["q"]], state[:, parts.places["v"]] = moment.rows[-1]["q"], moment.rows[-1]["v"]
 
 
+def _met(moment: Moment, end: End) -> Row:
+    """The state at which an event happened; nothing where it is the start, without any step."""
+    if moment.rows:
+        return moment.rows[0]
+    return {} if end.q is None or end.v is None else {"q": end.q, "v.hit": end.v}
+
+
 def _meets(row: Row, q: np.ndarray, v: np.ndarray) -> bool:
     """Whether an event of the log begins at this state."""
-    was_q, was_v = row.get("q.was", row["q"]), row.get("v.was", row["v.hit"])
+    was_q, was_v = row.get("q.was", row.get("q", q)), row.get("v.was", row.get("v.hit", v))
     speed = 1.0 + np.abs(v).max(initial=0.0)
     return bool(np.abs(q - was_q).max(initial=0.0) < REPEATED and np.abs(v - was_v).max(initial=0.0) < REPEATED * speed)
