@@ -142,7 +142,10 @@ class TreeDerivatives:
         if len(numbers) < self.system.width:
             assert isinstance(self.system.front, Plan)
             numbers = evaluated(self.system.front, [float(y) for x in arrays for y in x])[0]
-        answer = self.system.evaluate(numbers)
+        try:
+            answer = self.system.evaluate(numbers)
+        except np.linalg.LinAlgError:
+            return None
         return answer if np.isfinite(answer).all() else None
 
     def explain(self, *arrays: np.ndarray) -> Refusal:

@@ -529,7 +529,8 @@ def content(model: Model) -> str:
 
 # rooms that kernels come from: a change elsewhere (zoo, cli, ...) leaves cached kernels valid
 _ROOMS = (
-    "math", "joints", "topology", "sweeps", "algorithms", "compiler", "kernels", "reach", "contacts", "simulation",
+    "math", "joints", "topology", "sweeps", "algorithms", "compiler", "kernels", "reach", "contacts", "derivatives",
+    "simulation",
 )  # fmt: skip
 
 
