@@ -28,7 +28,7 @@ from spanloop.compiler.lower.evaluation import evaluated
 from spanloop.compiler.trace import Expression
 from spanloop.errors import InputError, Reason, Refusal, nearest
 from spanloop.kernels.lowering import POSITIONS, parameter_conditions, unit_conditions
-from spanloop.kernels.spec import KernelSpec
+from spanloop.kernels.spec import KernelSpec, known_and_new
 from spanloop.model import Model
 
 if TYPE_CHECKING:
@@ -189,13 +189,7 @@ class DerivativeSpec:
 
     def other_kernels(self, dtype: str, *arrays: np.ndarray) -> Iterator[Kernel]:
         """Kernels that may answer a state that this one refuses; those that exist already come first."""
-        from spanloop.kernels.compile import machine_kernel
-
-        yield from list(self._other_kernels.values())
-        for spec in self.others(*arrays):
-            if spec.key not in self._other_kernels:
-                self._other_kernels[spec.key] = machine_kernel(spec, dtype=dtype)
-                yield self._other_kernels[spec.key]
+        return known_and_new(self._other_kernels, self.others(*arrays), dtype)
 
     @functools.cached_property
     def _other_kernels(self) -> dict[str, Kernel]:

@@ -31,7 +31,7 @@ from spanloop.topology import Mechanism, mechanism
 from spanloop.topology.captured_frames import captured_width, check_captures
 
 if TYPE_CHECKING:
-    from spanloop.compiler.runtime.kernel import Kernel
+    from spanloop.compiler.runtime.kernel import Definition, Kernel
 
 _CAPTURING = ("elimination", "dense", "paths")  # methods that take captured frames
 _LATER = ("gpu", "cuda", "jax", "c")  # targets
@@ -357,18 +357,22 @@ class KernelSpec:
 
     def other_kernels(self, dtype: str, *arrays: np.ndarray) -> Iterator[Kernel]:
         """Kernels that may answer a state that this one refuses; those that exist already come first."""
-        from spanloop.kernels.compile import machine_kernel
-
-        known = list(self._other_kernels.values())
-        yield from known
-        for spec in self.others(*arrays):
-            if spec.key not in self._other_kernels:
-                self._other_kernels[spec.key] = machine_kernel(spec, dtype=dtype)
-                yield self._other_kernels[spec.key]
+        return known_and_new(self._other_kernels, self.others(*arrays), dtype)
 
     @functools.cached_property
     def _other_kernels(self) -> dict[str, Kernel]:
         return {}
+
+
+def known_and_new(known: dict[str, Kernel], definitions: Iterator[Definition], dtype: str) -> Iterator[Kernel]:
+    """Kernels by key that exist, then one for each definition that is not among them, which is kept there."""
+    from spanloop.kernels.compile import machine_kernel
+
+    yield from list(known.values())
+    for definition in definitions:
+        if definition.key not in known:
+            known[definition.key] = machine_kernel(definition, dtype=dtype)
+            yield known[definition.key]
 
 
 # reasons for which another kernel may answer: rows or joints that have lost digits, or another assembly
