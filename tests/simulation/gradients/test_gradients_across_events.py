@@ -136,6 +136,32 @@ def test_a_throw_moves_with_the_time_at_which_the_string_lets_go():
         sl.gradient(thrown(), lambda q, v: q["z"], wrt="at", **given)
 
 
+@pytest.mark.slow
+def test_a_bead_that_leaves_a_ball_lands_with_the_energy_that_it_had():
+    """It leaves at ⅔ of its first height with v² = 2 g (z₀ − z), then falls to z = −0.4: dx/dz₀ by hand.
+
+    With steps of 10 ms it touches once more where it leaves, which is one event.
+    """
+    r, first = 0.4, 0.4 * np.cos(0.3)
+
+    def landing(first):
+        z = first * 2.0 / 3.0
+        cosine = z / r
+        sine, speed = np.sqrt(1.0 - cosine**2), np.sqrt(2.0 * G * (first - z))
+        down = speed * sine
+        return r * sine + speed * cosine * (np.sqrt(down**2 + 2.0 * G * (z + r)) - down) / G
+
+    model, q = thrown(), np.array([r * np.sin(0.3), first])
+    events = [sl.events.OneSided("string"), sl.events.End("floor", when=lambda t, q, v: q["z"] + r)]
+    given = {"duration": 1.5, "events": events, "closures": sl.Closures(active_loops=["string"])}
+    expected = (landing(first + 1e-6) - landing(first - 1e-6)) / 2e-6
+    for step, tolerance in ((1e-2, 1e-5), (1e-3, 1e-8)):
+        found = sl.gradient(model, lambda q, v: q["x"], q, step=step, **given)
+        np.testing.assert_allclose(found.value, landing(first), rtol=tolerance)
+        along = np.array([-first / q[0], 1.0])  # a closed motion with dz = 1
+        np.testing.assert_allclose(found.q @ along, expected, rtol=10.0 * tolerance)
+
+
 def speed_at(start: float, angle: float, length: float) -> tuple[float, float]:
     """Speed of a pendulum at an angle, and its derivative by that at the bottom."""
     s = np.sqrt(start**2 - 2.0 * G * length * (1.0 - np.cos(angle)))
