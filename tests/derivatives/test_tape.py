@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from extended import EXTENDED, central, evaluate
+from singular_cases import folded_four_bar
 
 import spanloop as sl
 from spanloop.compiler.derivative import pullback
@@ -104,3 +105,19 @@ def test_a_singular_state_is_refused_as_by_the_function_itself():
 def test_a_derivative_that_does_not_exist_is_refused(options, words):
     with pytest.raises(InputError, match=words):
         sl.compile(sl.zoo.puma(), "inverse_dynamics", **options)
+
+
+def test_near_a_singular_position_a_derivative_without_digits_is_refused():
+    """The folded parallelogram moves as one; the derivative loses its digits as 1 / δ³."""
+    far, near = folded_four_bar(0.1), folded_four_bar(1e-6)
+    robot = sl.Dynamics(far.model)
+    directions = {"q": np.ones(3), "v": np.zeros(3), "tau": np.zeros(3)}
+    for case, refused in ((far, False), (near, True)):
+        inputs = {"q": case.q, "v": case.v, "tau": np.zeros(3)}
+        assert np.isfinite(robot.forward_dynamics(*inputs.values())).all()
+        if refused:
+            with pytest.raises(StateError) as error:
+                robot.jvp("forward_dynamics", inputs, directions)
+            assert error.value.reason is Reason.ROUNDING
+        else:
+            assert np.isfinite(robot.jvp("forward_dynamics", inputs, directions)).all()

@@ -16,7 +16,7 @@ import functools
 import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from spanloop.compiler.trace import Expression
 from spanloop.errors import InputError, Reason, Refusal, nearest
 from spanloop.kernels.lowering import POSITIONS, parameter_conditions, unit_conditions
 from spanloop.kernels.spec import KernelSpec, known_and_new
+from spanloop.math.symmetric import PIVOT_TOLERANCE, SINGLE_PIVOT_TOLERANCE
 from spanloop.model import Model
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 MODES = ("jvp", "vjp", "jacobian")
 WEIGHTS = "weights"  # the input of a vjp
+MARGIN, SINGLE_MARGIN = 1e-8, 2e-4  # of pivots of loops, over their own admittance: half of the digits are left
 SWITCHES = ("active",)  # inputs that are 1 or 0
 
 
@@ -112,7 +114,24 @@ class DerivativeSpec:
         answer, demands = self.base.compute(own)
         found = {"jvp": self._along, "vjp": self._weighted, "jacobian": self._jacobian}[self.mode](answer, x)
         guards = [*unit_conditions(self.base.model, own), *parameter_conditions(self.base.model, own)]
-        return Plan.of(self.name, x, shape, found, guards, [a < b for a, b in demands])
+        return Plan.of(self.name, x, shape, found, guards, [a < b for a, b in (*demands, *self._digit_demands(own))])
+
+    def _digit_demands(self, own: Mapping[str, Sequence[Any]]) -> list[tuple[Any, Any]]:
+        """Pairs, the first to be less: no pivot of the loops is so small that the derivative has lost its digits.
+
+        Near a singular position at the distance σ the function loses some 1 / σ² of its digits, the derivative 1 / σ³.
+        """
+        base = self.base
+        if "redundancy" not in base.algorithm.takes or not base.refuses_singular or not base.has_closures:
+            return []
+        loops = KernelSpec.of(
+            base.model, "velocity_correction", parameters="live" if base.live else "baked", captures=base.captures
+        )
+        loops = replace(loops, assembly=base.assembly, single=base.single)
+        given = {n: own.get(n, [0.0] * size) for n, size in loops.signature()[0]}
+        _, pivots = loops.compute(given)
+        factor = SINGLE_MARGIN / SINGLE_PIVOT_TOLERANCE if base.single else MARGIN / PIVOT_TOLERANCE
+        return [(factor * least, pivot) for least, pivot in pivots]
 
     def _along(self, answer: Sequence[Any], x: Mapping[str, Sequence[Any]]) -> list[Any]:
         seeds: dict[int, dict] = {}
@@ -175,11 +194,22 @@ class DerivativeSpec:
             if not np.isfinite(x).all():
                 k = int(np.flatnonzero(~np.isfinite(x))[0])
                 return Refusal(Reason.NOT_FINITE, f"{name}[{k}] is {x[k]}; every number must be finite")
+        if self._is_near_singular(own):
+            return Refusal(
+                Reason.ROUNDING,
+                "the loops are so near to a singular configuration that the derivative has lost its digits, though "
+                f"{self.base.name} has a value. See robot.diagnose(q)",
+            )
         return Refusal(
             Reason.NOT_SMOOTH,
             f"{self.base.name} has a value at this state, but its derivative is not finite (a corner, as of a length "
             "at 0?), or the numbers overflow",
         )
+
+    def _is_near_singular(self, own: Sequence[np.ndarray]) -> bool:
+        inputs, _ = self.base.signature()
+        pairs = self._digit_demands({n: [float(y) for y in x] for (n, _), x in zip(inputs, own, strict=True)})
+        return any(not a < b for a, b in pairs)
 
     def others(self, *arrays: np.ndarray) -> Iterator[DerivativeSpec]:
         """Specs that may answer a state that this one refuses."""

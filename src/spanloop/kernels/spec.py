@@ -238,7 +238,12 @@ class KernelSpec:
 
     @property
     def _drops_rows(self) -> bool:
-        return "redundancy" in self.algorithm.takes and bool(self.model.loops or self.model.couplings)
+        return "redundancy" in self.algorithm.takes and self.has_closures
+
+    @property
+    def has_closures(self) -> bool:
+        """Whether the model has loops or couplings."""
+        return bool(self.model.loops or self.model.couplings)
 
     @property
     def redundancy(self) -> Redundancy:
