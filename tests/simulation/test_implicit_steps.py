@@ -278,7 +278,7 @@ def uneven_ball():
 
 
 @pytest.mark.parametrize(
-    "model, options",
+    ("model", "options"),
     [
         (lambda: sl.zoo.pendulum(2), {}),
         (pulled_in_part, {}),
