@@ -59,6 +59,7 @@ def bounced(z: float, v: float, e: float, bounces: int, duration: float) -> tupl
     return up * s - 0.5 * G * s * s, dup * s - (up - G * s) * dt
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bounces", "duration"),
     [(1, 0.9), pytest.param(2, 1.4, marks=pytest.mark.slow), pytest.param(3, 1.7, marks=pytest.mark.slow)],
