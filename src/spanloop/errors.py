@@ -133,6 +133,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     match = [k for k in known if str(k).lower() == str(name).lower()]
     match = match or _close(str(name), known)
     match = match or [k for k in known if str(name) and str(k).startswith(str(name))]
+    match = match or _close_in_parts(str(name), known)
     if match:
         return f"did you mean {' or '.join(map(repr, match[:4]))}?"
     shown = ", ".join(f"{k!r:.100}" for k in known[:_SHOWN]) + (", ..." if len(known) > _SHOWN else "")
@@ -144,6 +145,18 @@ def _close(name: str, known: list[str]) -> list[str]:
     if len(name) > _LONGEST:
         return []
     return difflib.get_close_matches(name, [k for k in known[:1000] if len(str(k)) <= _LONGEST], n=1, cutoff=0.6)
+
+
+def _close_in_parts(name: str, known: list[str]) -> list[str]:
+    """Names such as 'rod1.mass' with nearly the same part after the first dot, those with the nearest first part first.
+
+    'link1.mas' has too little in common with 'rod1.mass' as a whole.
+    """
+    first, dot, rest = name.partition(".")
+    parts = [(k, *str(k).partition(".")[::2]) for k in known[:1000]] if dot and len(name) <= _LONGEST else []
+    tail = _close(rest, list(dict.fromkeys(tail for _, _, tail in parts if tail)))
+    match = [(k, head) for k, head, own in parts if tail == [own] and len(head) <= _LONGEST]
+    return [k for k, head in sorted(match, key=lambda x: -difflib.SequenceMatcher(None, first, x[1]).ratio())]
 
 
 def listed(names: Iterable[str], most: int | None = None) -> str:

@@ -380,13 +380,15 @@ def test_a_run_of_a_batch_that_ends_early_is_a_row_of_nan():
     ("function", "words"),
     [
         (lambda q, v: np.sqrt(q[0]), "the loss is 0 at t = 0.1 s, but has no finite derivative there"),
-        (lambda q, v: 1.0 / q[0], "the loss is not finite at t = 0.1 s"),
+        (lambda q, v: 1.0 / q[0], "the loss is not finite at t = 0.1 s. Keep what it divides by away from 0"),
+        (lambda q, v: np.sqrt(q[0] - 1.0), r"and what is under a root positive, as with np.maximum\(x, 1e-9\)"),
     ],
 )
 def test_a_loss_without_a_derivative_is_refused(function, words):
     b = sl.Builder("still", gravity=(0.0, 0.0, 0.0)).body("mass", 1.0, inertia=BRICK)
     still = b.prismatic("rail", "world", "mass", "z").build()
-    with pytest.raises(StateError, match=words) as error:
+    with warnings.catch_warnings(), pytest.raises(StateError, match=words) as error:
+        warnings.simplefilter("error")  # of NumPy's, which the error says better
         sl.gradient(still, function, [0.0], duration=0.1)
     assert error.value.reason is Reason.NOT_FINITE
 
@@ -396,6 +398,10 @@ def test_a_loss_without_a_derivative_is_refused(function, words):
     [
         ({"wrt": "qq"}, "wrt holds 'qq'; did you mean"),
         ({"wrt": ("q", "mass.maas")}, "did you mean 'mass.mass'"),
+        ({"wrt": "link1.mas"}, "wrt holds 'link1.mas'; did you mean 'mass.mass'"),
+        ({"wrt": ("q", "q", "v")}, "wrt names 'q' twice"),
+        ({"wrt": ("mass.mass", "v", "mass.mass")}, "wrt names 'mass.mass' twice"),
+        ({"wrt": ("mass.mass", "parameters")}, "wrt names 'mass.mass' and 'parameters', which holds it"),
         ({"wrt": ()}, "wrt is empty"),
         ({"wrt": "inputs"}, "there is no controller; torques are 'tau'"),
         ({"wrt": "tau", "controller": lambda t, q, v: -v}, "a controller acts"),
@@ -404,6 +410,9 @@ def test_a_loss_without_a_derivative_is_refused(function, words):
         ({"loss": lambda q: q[0]}, r"the loss takes 1 arguments; expected \(t, q, v\) or \(q, v\)"),
         ({"loss": lambda q, v: q}, None),
         ({"loss": lambda q, v: "far"}, "the loss returned a str; expected one number"),
+        ({"loss": lambda q, v: np.append(q, v)}, "the loss returned an array of 2 numbers; expected one number"),
+        ({"loss": lambda q, v: [q[0], v[0]]}, "the loss returned a list of 2; expected one number"),
+        ({"loss": lambda q, v: q[0] > 1.0}, "the loss returned a condition; expected one number"),
         ({"running": lambda t: t}, "running takes 1 arguments"),
         ({"tau": np.zeros((3, 1))}, "tau has 3 rows"),
     ],

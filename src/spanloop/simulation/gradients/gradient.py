@@ -36,7 +36,8 @@ class Gradient:
         v: derivatives by the velocities at the start, (..., nv).
         tau, inputs: derivatives by the torques, or the inputs of the controller: (..., steps, n) where each step has
             its own, (..., n) or (..., 1, n) as they are given where all steps share them.
-        parameters: derivatives by the live parameters, (..., n), packed as model.parameters().
+        parameters: derivatives by all live parameters, (..., n), packed as model.parameters(); the adjoint has them all
+            at once, also where wrt names a few. None where it names none.
         at: derivatives by the times of events [1/s], (..., n), in the order in which events with `at=` are given.
         names: of the parameters.
     """
@@ -51,7 +52,10 @@ class Gradient:
     names: tuple[str, ...] = ()
 
     def parameter(self, name: str) -> np.ndarray:
-        """The derivative (...) by one parameter: 'forearm.mass', 'elbow.position.x', 'gravity.z'."""
+        """The derivative (...) by one parameter: 'forearm.mass', 'elbow.position.x', 'gravity.z'.
+
+        Any will do where the gradient was taken by parameters, whichever wrt named.
+        """
         if self.parameters is None:
             raise InputError("the gradient was not taken by parameters; pass wrt=('parameters',)")
         if name not in self.names:

@@ -15,7 +15,7 @@ import numpy as np
 from spanloop.compiler.derivative.reverse import pullback
 from spanloop.compiler.lower import Plan, unrolled
 from spanloop.compiler.runtime.kernel import Kernel
-from spanloop.compiler.trace import Expression
+from spanloop.compiler.trace import Condition, Expression
 from spanloop.compiler.traced_arrays import TracedArray
 from spanloop.errors import InputError, Reason, Refusal
 from spanloop.model import Model
@@ -73,13 +73,17 @@ class TracedLoss:
         """Why it has no value or no derivative at one state."""
         rows: dict[str, Any] = {"t": [t], "q": q, "v": v, "u": u}
         try:
-            with noted(self.name):
+            with noted(self.name), np.errstate(all="ignore"):
                 x = {n: [float(y) for y in rows[n]] for n in self._sizes}
                 value = float(self._value(x))
         except (ArithmeticError, ValueError, TypeError):
             value = np.nan
         if not np.isfinite(value):
-            return Refusal(Reason.NOT_FINITE, f"{self.name} is not finite at t = {t:.6g} s")
+            words = (
+                f"{self.name} is not finite at t = {t:.6g} s. Keep what it divides by away from 0 and what is under a "
+                "root positive, as with np.maximum(x, 1e-9)"
+            )
+            return Refusal(Reason.NOT_FINITE, words)
         words = (
             f"{self.name} is {value:.6g} at t = {t:.6g} s, but has no finite derivative there, as a root at 0. "
             "Add a small number inside the root, or square it"
@@ -121,9 +125,20 @@ class TracedLoss:
             return found
         if isinstance(found, Real) and not isinstance(found, bool):
             return float(found)
-        raise InputError(f"{self.name} returned a {type(found).__name__}; expected one number")
+        raise InputError(f"{self.name} returned {_described(found)}; expected one number")
 
 
 def _must_be_callable(function: Any, name: str, expected: str) -> None:
     if not callable(function):
         raise InputError(f"{name} is a {type(function).__name__}; expected a function {expected} -> number")
+
+
+def _described(found: Any) -> str:
+    """What a function returned, in words."""
+    if hasattr(found, "shape") and hasattr(found, "size"):
+        return f"an array of {found.size} numbers"
+    if isinstance(found, list | tuple):
+        return f"a {type(found).__name__} of {len(found)}"
+    if isinstance(found, bool | Condition):
+        return "a condition"
+    return "nothing" if found is None else f"a {type(found).__name__}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,8 +43,7 @@ class Wanted:
                 raise InputError(f"{function}: wrt holds {name!r}; {nearest(str(name), known)}")
             if name not in names:
                 names.append(name)
-        if len(set(places)) < len(places):
-            raise InputError(f"{function}: wrt names a parameter twice")
+        _refuse_what_is_named_twice(function, asked, parameters)
         _refuse_inputs_that_are_none(function, names, controller, inputs)
         return Wanted(tuple(names), tuple(places))
 
@@ -68,6 +67,14 @@ class Wanted:
 
 def _known(controller: Any) -> str:
     return ", ".join(map(repr, (*STATE, INPUTS[controller is not None], PARAMETERS)))
+
+
+def _refuse_what_is_named_twice(function: str, asked: list[str], parameters: Sequence[str]) -> None:
+    for k, name in enumerate(asked):
+        if name in asked[:k]:
+            raise InputError(f"{function}: wrt names {name!r} twice; expected every name once")
+        if PARAMETERS in asked and name in parameters:
+            raise InputError(f"{function}: wrt names {name!r} and 'parameters', which holds it; expected one of them")
 
 
 def _refuse_inputs_that_are_none(function: str, names: list[str], controller: Any, inputs: Any) -> None:
