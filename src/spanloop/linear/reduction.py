@@ -194,7 +194,7 @@ def _gramian_root(linalg: Any, A: np.ndarray, B: np.ndarray, is_discrete: bool) 
         R[:k, k] = r
         G = G[:k] + np.outer(change, u.conj())
     whole = V @ R
-    return np.asarray(np.linalg.qr(np.concatenate([whole.real, whole.imag], axis=1).T, mode="r").T)
+    return np.asarray(np.linalg.qr(np.concatenate([whole.real, whole.imag], axis=1).T)[1]).T
 
 
 # ---- modal
