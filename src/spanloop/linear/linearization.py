@@ -23,7 +23,13 @@ from spanloop.derivatives.closed_dynamics import along_closed_motions
 from spanloop.errors import listed
 from spanloop.linear.input_columns import Input, input_columns, left_out, named_inputs
 from spanloop.linear.linear_model import LinearModel
-from spanloop.linear.operating_point import OperatingPoint, checked_tolerance, holding_torques, is_equilibrium
+from spanloop.linear.operating_point import (
+    OperatingPoint,
+    checked_tolerance,
+    holding_torques,
+    is_equilibrium,
+    without_rounding,
+)
 from spanloop.linear.output_rows import Output, output_rows
 from spanloop.loops.arguments import actuators
 from spanloop.loops.independent_dofs import Dofs, IndependentCoordinates, resolved
@@ -76,6 +82,7 @@ def _linearized(
     turning = _turning(model, v, found.dq)
     units = [u for j in model.joints for u in j.kind.units]
     mass = _inertia(robot, q, found.dq)
+    rest = without_rounding(a, found.da_dtau, tau)
     A = _joined([[0.0 - turning[..., i, :], np.eye(n)], [found.da_dq[..., i, :], found.da_dv[..., i, :]]])
     B, drift = np.concatenate([zero, da_du[..., i, :]], axis=-2), np.concatenate([v[..., i], a[..., i]], axis=-1)
     A[bad], B[bad], drift[bad] = np.nan, np.nan, np.nan
@@ -92,7 +99,7 @@ def _linearized(
         output_units=tuple(x.unit for x in shown),
         drift=drift,
         point=OperatingPoint(
-            model, q, v, tau, a, is_equilibrium(model, v, a, chosen.dofs, (found.dq, mass, found.da_dq), tolerance),
+            model, q, v, tau, a, is_equilibrium(model, v, rest, chosen.dofs, (found.dq, mass, found.da_dq), tolerance),
             chosen.dofs, tuple(-1 if x.dof is None else x.dof for x in acting),
         ),
         mass=mass,

@@ -19,6 +19,7 @@ from spanloop.loops.independent_dofs import IndependentCoordinates, maps_of, str
 from spanloop.model import Model
 from spanloop.model.user_input import number
 
+_ROUNDING = 1e-14  # of accelerations
 _NONE = 1e-9  # relative size of a singular value of torques that counts as 0
 
 
@@ -77,6 +78,12 @@ def equilibrium_distances(
         away = (T @ moved)[..., 0] / np.array(mechanism_of(model).dof_lengths)
     residual = np.linalg.norm(push[..., 0], axis=1) / np.sqrt(model.mass or 1.0)
     return np.nan_to_num(np.abs(away), nan=np.inf), residual
+
+
+def without_rounding(a: np.ndarray, da_dtau: np.ndarray, tau: np.ndarray) -> np.ndarray:
+    """Accelerations (..., nv), 0 at states where they are rounding beside those that the torques would make alone."""
+    alone = np.einsum("...ij,...j->...i", np.abs(da_dtau), np.abs(tau)).max(axis=-1, initial=0.0)
+    return np.where((np.abs(a).max(axis=-1, initial=0.0) <= _ROUNDING * alone)[..., None], 0.0, a)
 
 
 def least_stiffness(model: Model) -> float:

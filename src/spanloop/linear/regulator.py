@@ -103,8 +103,8 @@ class Regulator:
         if slow:
             warnings.warn(
                 f"controller: the linear model leaves out lag and delay of actuators: {listed(slow, 4)}. The fastest "
-                f"pole of the closed loop has the time {1.0 / fastest:.2g} s, so the mechanism may diverge. Design slower "
-                "gains (a longer time=, a larger R), and simulate them",
+                f"pole of the closed loop has the time {1.0 / fastest:.2g} s, so the mechanism may diverge. Design "
+                "slower gains (a longer time=, a larger R), and simulate them",
                 SpanloopWarning,
                 stacklevel=3,
             )
