@@ -54,8 +54,8 @@ class Modes:
     damping_ratios (k,): −Re(pole) / |pole|; 0 for rigid modes. shapes (nv, k): rates of all joints in proportion,
     those that loops make dependent included; shapeᴴ M shape = 1; real without damping, complex with it.
     kinds (k,): "oscillation", "decay" (a real pole < 0), "unstable" (a positive real part), "rigid" (pole 0: nothing
-    brings the mechanism back). Without damping an unstable mode stands for its two poles ± s; with damping real poles
-    are modes of their own, and there may be more than dofs.
+    brings the mechanism back). Without damping an unstable mode stands for its two poles ± s; with damping, or if not
+    is_conservative, real poles are modes of their own, and there may be more than dofs.
 
     q (nq,), tau (nv,): the equilibrium and the torques that hold it. dofs: names of the independent DoF; mass, damping
     and stiffness (n, n): M, C and K in them. residual [m/s²]: acceleration of the mass that is left, root mean square.
