@@ -88,6 +88,7 @@ def _random(method: str, seed: int, **options):
     return random_chains(seed, sort=None if method in ("simple_closed_chain", "closed_topology") else 0, **options)
 
 
+@pytest.mark.slow
 @every_method
 @pytest.mark.parametrize(
     "seed", [pytest.param(s, marks=[pytest.mark.slow] if s >= 2 else []) for s in range(100)]
@@ -99,6 +100,7 @@ def test_random_chains_agree_with_fifty_digits(method, seed):
     assert difference(a, exact(case.model, case.q, case.v, case.tau)) < AGREE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["simple_closed_chain", "closed_topology"])
 def test_mass_ratios_of_a_million_keep_nine_digits(method):
     """simple_closed_chain lost them here: its refinement had not converged."""
@@ -193,6 +195,7 @@ def _soft(grasp, **options):
     return replace(case, model=model, v=case.v - np.linalg.pinv(J) @ (J @ case.v))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["simple_closed_chain", *ARMS[1:], "closed_topology"])
 @pytest.mark.parametrize("which", ["one wrist", pytest.param("both wrists", marks=[pytest.mark.slow])])
 def test_an_arm_in_a_singular_position_is_no_obstacle(method, which):

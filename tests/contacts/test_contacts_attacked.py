@@ -126,6 +126,7 @@ def test_a_body_that_has_not_come_yet_touches_nothing():
     assert list(run.events.kind) == ["appear"]
 
 
+@pytest.mark.slow
 def test_forces_of_a_run_in_float32_are_in_their_cones_to_float32():
     run = sl.simulate(tip(), [1, 0, 0, 0, 0, 0, 0.1], [0, 0, 0, 1.0, 0, 0], duration=0.1,
                       integrator=sl.Integrator("rk4", dtype="float32"))  # fmt: skip

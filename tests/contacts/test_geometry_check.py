@@ -102,6 +102,7 @@ def test_a_run_that_starts_with_an_overlap_is_refused_unless_it_is_allowed():
         sl.contacts.Settings(overlap=-1)
 
 
+@pytest.mark.slow
 def test_a_run_ends_before_a_step_that_can_pass_through_a_shape_and_others_go_on():
     model = replace(body_with(contact("sphere", (0.01,), "box", (0.02, 1.0, 1.0))), gravity=(0.0, 0.0, 0.0))
     q, v = np.array([1.0, 0, 0, 0, -0.3, 0, 0]), np.zeros((2, 6))

@@ -413,3 +413,11 @@ def test_a_tree_has_all_its_dofs_as_independent_coordinates():
     found = robot.derivatives(q, v, np.ones(6), coordinates="independent")
     np.testing.assert_allclose(found.da, robot.derivatives(q, v, np.ones(6)).da, rtol=1e-9, atol=1e-9)
     np.testing.assert_array_equal(found.dq, np.eye(6))
+
+
+@pytest.mark.parametrize("dofs", [["drive1", "drive1"], ["drive1", 0]])
+def test_an_independent_dof_that_is_named_twice_is_refused(dofs):
+    robot, q = sl.Dynamics(zoo.five_bar()), zoo.five_bar_start()
+    for call in (robot.velocity_map, robot.linearize, robot.modes):
+        with pytest.raises(InputError, match="more than once"):
+            call(q, dofs=dofs)

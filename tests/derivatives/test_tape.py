@@ -11,7 +11,7 @@ import spanloop as sl
 from spanloop.compiler.derivative import pullback
 from spanloop.compiler.lower import Plan, traced_inputs
 from spanloop.compiler.lower.evaluation import evaluated
-from spanloop.errors import InputError, Reason, StateError
+from spanloop.errors import InputError, Reason, StateError, UnsupportedError
 from spanloop.math.scalar import sqrt, where
 
 MECHANISMS = ("puma", "four_bar", "quadruped")
@@ -118,6 +118,33 @@ def test_near_a_singular_position_a_derivative_without_digits_is_refused():
         if refused:
             with pytest.raises(StateError) as error:
                 robot.jvp("forward_dynamics", inputs, directions)
-            assert error.value.reason is Reason.ROUNDING
+            assert error.value.reason is Reason.SINGULAR_CLOSURE
         else:
             assert np.isfinite(robot.jvp("forward_dynamics", inputs, directions)).all()
+
+
+def test_forces_are_by_body_in_whatever_order_they_are_given():
+    model, q, v, tau = question("puma")
+    robot = sl.Dynamics(model)
+    loads = {"link6": np.arange(6.0), "link2": np.ones(6)}
+    inputs = {"q": q, "v": v, "tau": tau, "forces": loads}
+    by = robot.derivative("forward_dynamics", inputs, wrt="forces")["forces"]
+    for body in loads:
+        more = robot.forward_dynamics(q, v, tau, forces=loads | {body: loads[body] + np.eye(6)})
+        np.testing.assert_allclose(by[body].T, more - robot.forward_dynamics(q, v, tau, forces=loads), atol=1e-9)
+        along = robot.jvp("forward_dynamics", inputs, {"forces": {body: np.ones(6)}})
+        np.testing.assert_allclose(along, by[body].sum(axis=1), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "words"),
+    [
+        ("reactions", {}, "without the forces of the loops"),
+        ("inverse_dynamics", {}, "inverse_dynamics_derivatives"),
+        ("mass_matrix", {"coordinates": "independent"}, "take no option 'coordinates'"),
+    ],
+)
+def test_what_is_another_function_with_loops_is_refused(function, options, words):
+    robot, q = sl.Dynamics(sl.zoo.four_bar()), sl.zoo.four_bar_start()
+    with pytest.raises((InputError, UnsupportedError), match=words):
+        robot.derivative(function, {"q": q, "v": np.zeros(3), "a": np.zeros(3)}, **options)

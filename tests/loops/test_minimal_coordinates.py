@@ -29,6 +29,7 @@ def expected(angles, assembly="below"):
         return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("assembly", ["below", "above"])
 def test_the_five_bar_stays_in_its_assembly(assembly):
     """Far and wide in random order: every answer is the closed form's; what has none is refused."""

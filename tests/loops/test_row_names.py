@@ -243,6 +243,7 @@ PLANES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("axis", PLANES)
 def test_a_plane_loop_reports_what_is_square_to_its_plane_in_the_axes_of_the_child_frame(axis):
     """In `diagnose`, `solve` and `check`; the same where placements turn the whole, turned where axes do."""
@@ -259,6 +260,7 @@ def test_a_plane_loop_reports_what_is_square_to_its_plane_in_the_axes_of_the_chi
     assert [found.rows[k] for k in np.flatnonzero(~solved.unique_rows)] == rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("axis", PLANES)
 def test_a_direction_that_is_no_row_is_a_vector_in_the_axes_of_the_child_frame(axis):
     """A ball has rows along the frame's axes; what it cannot transmit in a plane loop is along the hinges."""

@@ -263,3 +263,45 @@ def test_live_parameters_count_in_the_choice_of_steps():
     assert run[2].q[-1, 0] == pytest.approx(ROD / 1e5, rel=1e-9)
     free = rod()
     assert sl.simulate(free, duration=0.01, parameters=free.parameters().values).settings["integrator"] == "rk4"
+
+
+def pulled_in_part():
+    """A chain of which the middle joint alone has a damper."""
+    chain = sl.zoo.pendulum(3)
+    joints = tuple(replace(j, damping=(2.0,)) if k == 1 else j for k, j in enumerate(chain.joints))
+    return replace(chain, joints=joints)
+
+
+def uneven_ball():
+    body = sl.Builder("ball").body("link", 1.0, (0.0, 0.0, -0.3), (0.2, 0.3, 0.1))
+    return body.spherical("joint", "world", "link", stiffness=(1.0, 60.0, 5.0)).build()
+
+
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        (lambda: sl.zoo.pendulum(2), {}),
+        (pulled_in_part, {}),
+        (lambda: rod(limits=(-0.1, 0.1)), {"limits": "stop"}),
+        (uneven_ball, {}),
+        pytest.param(sl.zoo.four_bar, {}, marks=pytest.mark.slow),
+        pytest.param(lambda: with_losses(sl.zoo.four_bar(), damping=3.0), {}, marks=pytest.mark.slow),
+    ],
+    ids=["nothing pulls", "one damper", "stop", "ball", "loop", "damped loop"],
+)
+def test_live_parameters_take_the_steps_of_the_model(model, options):
+    model = model()
+    v = None if model.loops else np.full(model.nv, 1.0)
+    given = {"duration": 0.1, "step": 0.01, "integrator": "implicit"} | options
+    own, live = (sl.simulate(model, v=v, **given, parameters=p) for p in (None, model.parameters()))
+    np.testing.assert_allclose(live.q, own.q, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(live.v, own.v, rtol=0, atol=1e-12)
+
+
+def test_a_gradient_by_parameters_is_that_of_the_same_run():
+    model, loss = sl.zoo.pendulum(2), lambda q, v: q @ q + v @ v
+    given = {"duration": 0.3, "step": 0.01, "integrator": "implicit"}
+    own, live = (sl.gradient(model, loss, [0.3, 0.4], [1.0, 2.0], wrt=w, **given) for w in ("q", ("q", "parameters")))
+    assert live.value == pytest.approx(own.value, rel=1e-12)
+    np.testing.assert_allclose(live.q, own.q, rtol=1e-11)
+    assert np.isfinite(live.parameters).all()

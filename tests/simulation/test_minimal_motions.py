@@ -156,6 +156,7 @@ def test_all_joints_are_felt_springs_dampers_rotors_and_pushes():
     assert few.audit().well
 
 
+@pytest.mark.slow
 def test_conditions_and_memory_work_as_with_projection():
     model = zoo.five_bar().with_actuator("motor", "drive1", delay=3e-3)
     how = {"duration": 1.0, "tau": {"drive1": 5.0}, "events": {"far": lambda t, q, v: q["drive1"] - 0.5}}
@@ -168,6 +169,7 @@ def test_conditions_and_memory_work_as_with_projection():
 # ---- singular configurations
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [5e-3, 2e-3, 1e-3, 3e-4])
 def test_a_run_ends_where_the_distal_links_come_in_line(step):
     """Against a dense system in four angles. A run ends at a margin of 1e-8, about 3e-6 s before it."""
@@ -197,6 +199,7 @@ def test_inputs_for_every_step_lead_to_the_same_end():
     assert early.outcome.time <= 1.366
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["DOP853", "Radau"])
 def test_integrators_with_their_own_steps_end_there_too(method):
     run = minimal(zoo.five_bar(), zoo.five_bar_start(), duration=2.0, integrator=method)
@@ -205,6 +208,7 @@ def test_integrators_with_their_own_steps_end_there_too(method):
     assert energy_change(run) < 1e-5
 
 
+@pytest.mark.slow
 def test_a_run_that_was_lost_near_a_singular_position_says_so_in_single_precision():
     run = minimal(zoo.five_bar(), zoo.five_bar_start(), duration=2.0, integrator=sl.Integrator(dtype="float32"))
     assert run.outcome.reason == "singular"

@@ -18,10 +18,11 @@ from spanloop.derivatives.closed_torques import ClosedTorqueDerivatives, torques
 from spanloop.derivatives.matrices import Derivatives, TorqueDerivatives
 from spanloop.derivatives.tree_dynamics import FORWARD, INVERSE, tree_kernel
 from spanloop.dynamics.kernel_calls import ByName, KernelCalls
-from spanloop.errors import InputError, nearest
+from spanloop.errors import InputError, UnsupportedError, nearest
 from spanloop.kernels.derivative_spec import SWITCHES, WEIGHTS
 from spanloop.loops import arguments
 from spanloop.loops.independent_dofs import Dofs
+from spanloop.model import Model
 from spanloop.types import Array
 
 WRITTEN_OUT = 24  # DoF up to which all derivatives of a tree are one kernel, not one call for each direction
@@ -34,9 +35,9 @@ class DerivativeCalls(KernelCalls):
 
     function: a name of the catalog, as for sl.compile: "forward_dynamics", "energy", "pose", ...
 
-    inputs: of the function by name, {"q": q (..., nq), "v": v, ...}. "forces" is {"body": [torque; force]};
-    "parameters" are the model's own unless they are given. Directions and derivatives by q are joint rates, one entry
-    for each DoF (docs/gradients.md).
+    inputs: of the function by name, {"q": q (..., nq), "v": v, ...}. "forces" is {"body": [torque; force]}, and so
+    are directions of them and derivatives by them; "parameters" are the model's own unless they are given. Directions
+    and derivatives by q are joint rates, one entry for each DoF (docs/gradients.md).
 
     wrt: names of inputs; by default all but parameters and forces.
 
@@ -78,7 +79,7 @@ class DerivativeCalls(KernelCalls):
         active_loops: Iterable[str] | None = None,
         loop_accelerations: ByName | None = None,
         **options: Any,
-    ) -> dict[str, Array]:
+    ) -> dict[str, Any]:
         """Return the derivatives of Σ weights · answer by the inputs wrt: {"q": (..., nv), "v": (..., nv), ...}.
 
         weights: of the shape of the function's answer, batch axes first.
@@ -97,7 +98,7 @@ class DerivativeCalls(KernelCalls):
             raise InputError(f"{function}: {WEIGHTS} has shape {w.shape}; expected (..., {', '.join(map(str, shape))})")
         flat = w.reshape(*w.shape[: w.ndim - len(shape)], math.prod(shape))
         found = self._call(kernel, (*given.ordered, flat), None)
-        return {name: found[..., place] for name, place in kernel.definition.places.items()}
+        return given.by_name(found, kernel.definition.places)
 
     def derivative(
         self,
@@ -108,7 +109,7 @@ class DerivativeCalls(KernelCalls):
         active_loops: Iterable[str] | None = None,
         loop_accelerations: ByName | None = None,
         **options: Any,
-    ) -> dict[str, Array]:
+    ) -> dict[str, Any]:
         """Return all derivatives of a function by the inputs wrt: {"q": (..., *shape, nv), ...}.
 
         >>> robot = sl.Dynamics(sl.zoo.puma())
@@ -123,7 +124,7 @@ class DerivativeCalls(KernelCalls):
         else:
             kernel = self._kernel(function, derivative="jvp", wrt=given.wrt, **given.options)
             found, places = in_every_direction(function, kernel, given.ordered), kernel.definition.places
-        return {name: found[..., place] for name, place in places.items()}
+        return given.by_name(found, places)
 
     # ---- accelerations
 
@@ -295,6 +296,7 @@ class _Given:
     ):
         if not isinstance(inputs, Mapping):
             raise InputError(f"{function}: inputs is a {type(inputs).__name__}; expected {{'q': q, 'v': v, ...}}")
+        _refuse_other_functions(robot.model, function, options)
         self.function, self.options, x = function, dict(options), dict(inputs)
         self.bodies: tuple[str, ...] = ()
         if "forces" in x:
@@ -312,7 +314,8 @@ class _Given:
                 x.setdefault(name, next(extra))
         for name in (*x, *(self.wrt or ())):
             if name not in names:
-                raise InputError(f"{function}: it has no input {name!r}; {nearest(name, names)}")
+                hint = "; parameters are one input: wrt='parameters'" if name in robot.model.parameters().names else ""
+                raise InputError(f"{function}: it has no input {name!r}; {nearest(name, names)}{hint}")
         missing = [n for n in names if n not in x]
         if missing:
             raise InputError(f"{function}: inputs lacks {', '.join(map(repr, missing))}; it has {', '.join(names)}")
@@ -320,10 +323,22 @@ class _Given:
         if self.wrt is None:
             self.wrt = tuple(n for n in names if n not in (*SWITCHES, "parameters", "forces", "given"))
 
+    def by_name(self, found: Array, places: Mapping[str, slice]) -> dict[str, Any]:
+        """Derivatives by the inputs of wrt, those by forces by body."""
+        out: dict[str, Any] = {name: found[..., place] for name, place in places.items()}
+        if "forces" in out:
+            columns = out["forces"]
+            out["forces"] = {body: columns[..., 6 * k : 6 * k + 6] for k, body in enumerate(self.bodies)}
+        return out
+
     def direction(self, name: str, x: Any) -> Any:
         """The direction of one input: that of forces by body, as forces are."""
-        if name != "forces" or not isinstance(x, Mapping):
+        if name != "forces":
             return x
+        if not isinstance(x, Mapping):
+            raise InputError(
+                f"{self.function}: a direction of forces is {type(x).__name__}; expected {{'body': (..., 6)}}"
+            )
         missing = {body: np.zeros(6) for body in self.bodies}
         unknown = [body for body in x if body not in missing]
         if unknown:
@@ -331,3 +346,26 @@ class _Given:
                 f"{self.function}: a direction of forces names {unknown[0]!r}; {nearest(unknown[0], self.bodies)}"
             )
         return arguments.joined([{**missing, **x}[body] for body in self.bodies])
+
+
+_OPTIONS = ("method", "open_chain", "frame", "expressed_in", "frames", "points", "near", "regroup")  # of sl.compile
+
+
+def _refuse_other_functions(model: Model, function: str, options: Mapping[str, Any]) -> None:
+    """Refuse options that the catalog's function does not have, and functions that mean another thing with loops."""
+    for name in options:
+        if name not in _OPTIONS:
+            raise InputError(f"{function}: derivatives take no option {name!r}; {nearest(name, _OPTIONS)}")
+    if not (model.loops or model.couplings):
+        return
+    if function == "inverse_dynamics":
+        raise UnsupportedError(
+            "inverse_dynamics: with loops its torques are not unique; robot.inverse_dynamics_derivatives(q, v, a) has "
+            "the derivatives of the actuators' torques, function 'tree_inverse_dynamics' those of actuators and loops "
+            "together"
+        )
+    if function == "reactions":
+        raise UnsupportedError(
+            "reactions: the catalog's function is that of the spanning tree, without the forces of the loops, and has "
+            "no use in a closed mechanism. robot.reactions(q, v, tau) has no derivative yet"
+        )

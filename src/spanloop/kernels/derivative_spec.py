@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 MODES = ("jvp", "vjp", "jacobian")
 WEIGHTS = "weights"  # the input of a vjp
-MARGIN, SINGLE_MARGIN = 1e-8, 2e-4  # of pivots of loops, over their own admittance: half of the digits are left
+MARGIN, SINGLE_MARGIN = 3e-9, 2e-4  # of pivots of loops, over their own admittance: two digits are left
 SWITCHES = ("active",)  # inputs that are 1 or 0
 
 
@@ -196,9 +196,9 @@ class DerivativeSpec:
                 return Refusal(Reason.NOT_FINITE, f"{name}[{k}] is {x[k]}; every number must be finite")
         if self._is_near_singular(own):
             return Refusal(
-                Reason.ROUNDING,
-                "the loops are so near to a singular configuration that the derivative has lost its digits, though "
-                f"{self.base.name} has a value. See robot.diagnose(q)",
+                Reason.SINGULAR_CLOSURE,
+                f"the loops are too near to a singular configuration: {self.base.name} has a value there, but its "
+                "derivative has lost its digits. See robot.diagnose(q)",
             )
         return Refusal(
             Reason.NOT_SMOOTH,

@@ -166,7 +166,11 @@ def resolved(
     elif dofs is not None:
         entries = [dofs] if isinstance(dofs, str) else list(dofs)
         each = [dofs_called(model, x) if isinstance(x, str) else [_place(model, x, owner)] for x in entries]
-        chosen = _choice(model, [k for part in each for k in part])
+        places = [k for part in each for k in part]
+        twice = [x for x, part in zip(entries, each, strict=True) if any(places.count(k) > 1 for k in part)]
+        if twice:
+            raise InputError(f"{owner}: dofs names {twice[0]!r} more than once; every independent DoF counts once")
+        chosen = _choice(model, places)
     elif (usual := in_general(model)) is not None and structure_of(robot, rows) is usual:
         chosen = _usual_choice(model, usual)
     else:  # no closed state is known, or another assembly than the usual one

@@ -27,7 +27,7 @@ from spanloop.simulation.events.declared_events import switching_of
 from spanloop.simulation.events.endings import Events, Limit, events_of
 from spanloop.simulation.events.event_log import SHORT, event_table, plastic_note
 from spanloop.simulation.events.rows_read import with_rows_read
-from spanloop.simulation.events.switched_start import initial_arrays, start_note
+from spanloop.simulation.events.switched_start import absent_note, initial_arrays, start_note
 from spanloop.simulation.events.switches import Switching
 from spanloop.simulation.forces import along_loops, together
 from spanloop.simulation.inputs import Inputs, constant_forces, constants, inputs_of
@@ -61,12 +61,16 @@ class Samples:
 
 @dataclass(frozen=True)
 class End:
-    """The outcome of one run, and q, v, z (memory) there; None where the end is the last sample."""
+    """The outcome of one run, and q, v, z (memory) there; None where the end is the last sample.
+
+    event: number of the one of `Problem.events` that ended it, −1 where none did or where the start meets it.
+    """
 
     outcome: Outcome
     q: np.ndarray | None = None
     v: np.ndarray | None = None
     z: np.ndarray | None = None
+    event: int = -1
 
 
 @dataclass(frozen=True)
@@ -156,6 +160,7 @@ class Problem:
         if switching:
             switching = with_rows_read(switching.with_masks(rows_q[0]), rows_q[0])
             switching.refuse_undetermined()
+            note = "; ".join(filter(None, (note, absent_note(switching, rows_v))))
             rows_v = switching.without_absent(rows_v)
             system = replace(system, model=switching.model, switching=switching, stops=switching.soft(system.stops))
             rows = _joined([(fixed | moments)[n] for n in system.constants], batch)

@@ -565,10 +565,15 @@ class System:
 
 def _in_any_direction(link: Link) -> Sequence[Any]:
     """The stiffness of a joint's springs; where they turn against its axes, the largest of those in the same unit."""
-    if link.kind.nv == 1 or not all(isinstance(k, float) for k in link.stiffness):
+    if link.kind.nv == 1:
         return link.stiffness
     rows = list(zip(link.kind.units, link.stiffness, strict=True))
-    return [max(k for other, k in rows if other == unit) for unit in link.kind.units]
+    return [functools.reduce(larger, (k for other, k in rows if other == unit)) for unit in link.kind.units]
+
+
+def larger(a: Any, b: Any) -> Any:
+    """The larger of two scalars."""
+    return where(a < b, b, a)
 
 
 def _not_negative(values: Sequence[Any]) -> list[Any]:

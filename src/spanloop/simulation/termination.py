@@ -220,7 +220,7 @@ class Termination:
         advice = self._stiff(step.t, step.begin, step) if alone else ""
         if advice:
             met = replace(met, sentence=f"{met.sentence}. The step may be too long for it: {advice}")
-        return End(met, *self._state(state))
+        return End(met, *self._state(state), event=j)
 
     def _located(self, step: _Step, j: int) -> tuple[float, np.ndarray]:
         """The share of the step at which event j is no longer positive, and the state there.

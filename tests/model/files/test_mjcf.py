@@ -381,6 +381,7 @@ def test_an_include_never_leads_out_of_the_folder(tmp_path, name):
         load(inner / "m.xml")
 
 
+@pytest.mark.slow
 def test_a_rope_of_three_hundred_bodies_loads():
     n = 300
     inside = '<body pos="0 0 1"><joint type="ball"/><geom type="capsule" size="0.1" fromto="0 0 0 0 0 1"/>'

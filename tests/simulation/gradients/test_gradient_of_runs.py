@@ -135,6 +135,7 @@ OTHERS = dict.fromkeys(("method", "controller", "inputs", "forces", "events", "p
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_trees_and_quaternions_against_differences(integrator):
     rng = np.random.default_rng(3)
@@ -174,6 +175,7 @@ def test_closed_loops_against_differences_along_closed_motions(integrator):
     assert got == pytest.approx(expected, rel=1e-7)
 
 
+@pytest.mark.slow
 def test_what_would_open_loops_is_removed_as_the_start_of_a_run_removes_it():
     model, q = sl.zoo.four_bar(), sl.zoo.four_bar_start()
     v, e = np.zeros(3), 1e-6
@@ -277,6 +279,7 @@ def of(model, q, most, **options):
     return objective, AdjointRun(run, objective, most)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [sl.zoo.pendulum(), sl.zoo.four_bar()], ids=lambda m: m.name)
 def test_a_run_in_segments_has_the_same_bits(model):
     q = [1.0] if model.nq == 1 else sl.zoo.four_bar_start()

@@ -59,6 +59,7 @@ def bounced(z: float, v: float, e: float, bounces: int, duration: float) -> tupl
     return up * s - 0.5 * G * s * s, dup * s - (up - G * s) * dt
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bounces", "duration"),
     [(1, 0.9), pytest.param(2, 1.4, marks=pytest.mark.slow), pytest.param(3, 1.7, marks=pytest.mark.slow)],
@@ -346,6 +347,49 @@ def test_a_four_bar_ends_at_an_angle_however_its_loop_is_kept_closed(closures):
     np.testing.assert_array_equal([now.value, *now.q], np.zeros(4))  # it ends where it starts
 
 
+@pytest.mark.slow
+def test_a_geared_run_ends_at_a_condition_wherever_its_step_is_cut():
+    """The gear is closed once more at the end, and the condition may be a little above 0 there."""
+    b = sl.Builder("gears").body("a", 1.0, (0.1, 0, 0), (0.02, 0.03, 0.02))
+    b = b.body("w", 1.0, (0.01, 0, 0), (0.02, 0.03, 0.02)).revolute("a", "world", "a", "y")
+    model = b.revolute("w", "world", "w", "y", (0, 1, 0)).coupling("gear", "w", "a", -2.5, 0.3).build()
+    given = {"duration": 0.5, "step": 2e-3, "events": {"angle": lambda t, q, v: 0.7 - q["a"]}}
+    q = np.linspace(0.0, 0.6, 40)[:, None] * [1.0, -2.5] + [0.0, 0.3]
+    along, d = np.array([1.0, -2.5]), 1e-4
+
+    def found(v):
+        return sl.gradient(model, lambda t, q, v: t + 0.01 * v @ v, q, v, **given)
+
+    v = np.tile(2.0 * along, (40, 1))
+    differences = (found(v + d * along).value - found(v - d * along).value) / (2.0 * d)
+    np.testing.assert_allclose(found(v).v @ along, differences, atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "events",
+    [
+        [sl.events.Appear("load", at=0.2)],
+        [sl.events.Appear("load", when=lambda t, q, v: 0.2 - t)],
+        [sl.events.Vanish("load", at=0.1), sl.events.Appear("load", at=0.2)],
+        [sl.events.Appear("load", at=0.2, pose=np.eye(4))],
+    ],
+    ids=["at", "when", "vanish", "pose"],
+)
+def test_the_velocity_of_a_body_that_is_absent_at_the_start_changes_nothing(events):
+    b = sl.Builder("feeder").body("load", 0.5, inertia=(2e-3,) * 3).body("lid", 0.2, (0.1, 0, 0), (2e-3,) * 3)
+    model = b.free("flight", "world", "load").revolute("hinge", "load", "lid", "y").build()
+    q, v = np.array([1, 0, 0, 0, 0, 0, 0.3, 0.2]), np.array([0.1, 0, 0, 0.5, 0, 0, 0.7])
+    given = {"duration": 0.4, "step": 1e-2, "events": events}
+    moving, resting = (sl.simulate(model, q, x, **given) for x in (v, 0.0 * v))
+    np.testing.assert_array_equal(moving.q, resting.q)
+    assert "not used: v of load" in moving.settings["note"]
+    assert "note" not in resting.settings
+    found = sl.gradient(model, lambda q, v: q["flight"][4] + q["hinge"] + v["hinge"], q, v, **given)
+    np.testing.assert_array_equal(found.v, np.zeros(7))
+    np.testing.assert_array_equal(sl.sensitivities(model, q, v, wrt="v", **given).dq, 0.0)
+
+
 # ---- forward
 
 
@@ -386,6 +430,22 @@ def test_events_without_a_derivative_are_refused_with_the_moment(events, words):
         sl.gradient(ball(), lambda q, v: q[0], [0.1], [0.5 * G], duration=2.5, step=1e-2, events=events, closures=OPEN)
     assert error.value.reason is Reason.NOT_SMOOTH
     assert "t = " in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("times", "words"),
+    [
+        ((0.1, 0.1), r"Attach\('latch'\) at a given time and Release.* a small change of their times decides"),
+        ((0.1, 0.2), r"Release\('latch'\) at a given time happens at the last moment .* small change of its time"),
+    ],
+)
+def test_times_that_coincide_or_end_a_run_have_no_derivative_and_may_be_given(times, words):
+    events = [sl.events.Attach("latch", at=times[0], capture=True), sl.events.Release("latch", at=times[1])]
+    given = {"duration": 0.2, "step": 1e-2, "events": events}
+    with pytest.raises(StateError, match=words) as error:
+        sl.gradient(carts(), lambda q, v: q[0], [0.0, 0.5], [1.0, 0.0], wrt="at", **given)
+    assert error.value.reason is Reason.NOT_SMOOTH
+    assert np.isfinite(sl.gradient(carts(), lambda q, v: q[0], [0.0, 0.5], [1.0, 0.0], **given).v).all()
 
 
 def test_a_start_on_the_ground_is_refused():

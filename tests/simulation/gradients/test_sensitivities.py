@@ -32,6 +32,7 @@ def test_a_linear_system_against_the_exponential_of_its_matrix():
     assert s.by("q", "v") == pytest.approx(exact, abs=1e-11)
 
 
+@pytest.mark.slow
 def test_samples_are_those_of_simulate():
     q, tau = sl.zoo.four_bar_start(), np.random.default_rng(0).normal(size=(20, 3))
     options = {"duration": 0.2, "step": 0.01, "sample": 0.05, "tau": tau, "limits": "ignore", "integrator": "rk4"}
@@ -110,6 +111,7 @@ def test_rates_of_coordinates_lead_back_to_rates_of_joints():
     assert joint_rates(model, q, np.array(rates)) == pytest.approx(v, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_single_steps_of_a_motion_chain_to_the_whole():
     model, steps, h = sl.zoo.chain(2), 6, 0.01
     tau = np.random.default_rng(3).normal(size=(steps, 2))

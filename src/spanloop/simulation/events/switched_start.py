@@ -102,6 +102,12 @@ def start_note(problem: Problem) -> str:
     return "; ".join(notes)
 
 
+def absent_note(switching: Switching, v: np.ndarray) -> str:
+    """A sentence on initial velocities (n, nv) of bodies that are not there and do not move, "" if there are none."""
+    moving = [body for body in switching.begins_absent if v[:, switching.dofs_of(body)].any()]
+    return f"not used: v of {', '.join(moving)} and of what it carries, absent at the start" if moving else ""
+
+
 def _is_past(at: Any, problem: Problem) -> bool:
     return bool((np.asarray(at, float) < problem.start).any())
 

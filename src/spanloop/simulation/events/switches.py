@@ -269,10 +269,18 @@ class Switching:
     def without_absent(self, v: np.ndarray) -> np.ndarray:
         """Initial velocities (n, nv): bodies that are not there do not move."""
         out = np.array(v)
-        for body, present in zip(self.bodies, self.begins_present, strict=True):
-            if not present:
-                out[:, dofs_of(self.model, body)] = 0.0
+        out[:, self.absent_dofs] = 0.0
         return out
+
+    @property
+    def absent_dofs(self) -> list[int]:
+        """The degrees of freedom of the bodies that are not there at the start, with all that they carry."""
+        return sorted({i for body in self.begins_absent for i in dofs_of(self.model, body)})
+
+    @property
+    def begins_absent(self) -> list[str]:
+        """Names of the bodies that are not there at the start."""
+        return [body for body, present in zip(self.bodies, self.begins_present, strict=True) if not present]
 
     def dofs_of(self, body: str) -> list[int]:
         """The degrees of freedom of a body that comes and goes, with all that it carries."""

@@ -80,6 +80,7 @@ class Parts:
     moments: tuple[Moment, ...]
     end: End  # of the run
     h: float  # length of a whole step [s]
+    stop: float  # the time at which the duration is over [s]
 
     @property
     def constant_row(self) -> np.ndarray:
@@ -210,6 +211,7 @@ def parts_of(problem: Problem, loop: TimeLoop, p: Progress, layout: StateLayout,
     made = Parts(
         problem.system, rollout, constants, cut.step, cut.time, cut.length, controls,
         empty, empty.copy(), np.zeros((len(empty) + 1, problem.model.nv)), cut.moments, end, loop.grid.h,
+        loop.start + loop.grid.steps * loop.grid.h,
     )  # fmt: skip
     _repeat(made, problem, run)
     return made

@@ -72,15 +72,21 @@ def crossing_of(parts: Parts, maps: EventMaps, moment: Moment) -> Crossing | Non
     _must_follow(parts, maps, moment)
     given = parts.watched(moment)
     g = maps.watched(given)["g"]
-    fired = np.flatnonzero(moment.rows[0]["fired"] > 0.5 if moment.rows else ~(g > 0.0))
+    fired = _fired(parts, moment, g)
     if moment.part == 0 and parts.length[0] <= NEAR * parts.h:
         _must_fire_at_once(parts, maps, moment, fired, g)
         return None
     j = _alone(parts, maps, moment, fired, g)
-    slopes = maps.watched.pull(given, {"g": np.eye(len(g))[fired]})
-    at = fired.tolist().index(j)
-    slope = {n: x[at] for n, x in slopes.items() if n != "t"}
-    return Crossing(j, _name(maps, j), float(g[j]), float(slopes["t"][at, 0]), slope)
+    _must_not_be_last(parts, maps, moment, j)
+    slopes = {n: x[0] for n, x in maps.watched.pull(given, {"g": np.eye(len(g))[[j]]}).items()}
+    return Crossing(j, _name(maps, j), float(g[j]), float(slopes.pop("t")[0]), slopes)
+
+
+def _fired(parts: Parts, moment: Moment, g: np.ndarray) -> np.ndarray:
+    """The watchers that fire at an event; g: their values there, which may be a little above 0 where loops close."""
+    if moment.rows:
+        return np.flatnonzero(moment.rows[0]["fired"] > 0.5)
+    return np.array([parts.end.event]) if parts.end.event >= 0 else np.flatnonzero(~(g > 0.0))
 
 
 def must_be_transversal(parts: Parts, maps: EventMaps, moment: Moment, crossing: Crossing, rate: float) -> None:
@@ -136,9 +142,8 @@ def _must_follow(parts: Parts, maps: EventMaps, moment: Moment) -> None:
 def _must_fire_at_once(parts: Parts, maps: EventMaps, moment: Moment, fired: np.ndarray, g: np.ndarray) -> None:
     """Refuse an event at the start whose value is 0 there: it is at the edge of happening."""
     for j in fired:
-        timed = maps.problem.system.switching is not None and _watcher(maps, int(j)).moment >= 0
-        timed = timed and MOMENTS not in maps.moving
-        if not (timed or g[j] < -AT_ONCE):
+        is_fixed = _is_timed(maps, int(j)) and MOMENTS not in maps.moving
+        if not (is_fixed or g[j] < -AT_ONCE):
             raise _not_smooth(
                 f"{_name(maps, int(j))} happens at the start, t = {moment.time:.9g} s, where its value is {g[j]:.3g}: "
                 "a small change of the start decides when it happens. Start away from it, or with it closed"
@@ -155,8 +160,8 @@ def _alone(parts: Parts, maps: EventMaps, moment: Moment, fired: np.ndarray, g: 
                           or len(fired) == 1], int)  # fmt: skip
     together = sorted({*fired.tolist(), *_crossing(parts, maps, moment, g)})
     if len(together) != 1:
-        raise _coincide(moment, [_name(maps, j) for j in together])
-    return int(fired[0])
+        raise _coincide(moment, [_name(maps, j) for j in together], all(_is_timed(maps, j) for j in together))
+    return int(together[0])
 
 
 def _crossing(parts: Parts, maps: EventMaps, moment: Moment, g: np.ndarray) -> list[int]:
@@ -174,6 +179,23 @@ def _crossing(parts: Parts, maps: EventMaps, moment: Moment, g: np.ndarray) -> l
         return found
     needed = [(j, switching.rules.enabled[j]) for j in found]  # (switch, 1 or 0)
     return [j for j, x in needed if x is None or moment.on[x[0]] == x[1]]
+
+
+def _must_not_be_last(parts: Parts, maps: EventMaps, moment: Moment, j: int) -> None:
+    """Refuse an event at the last moment of the duration, unless nothing moves it away from there."""
+    timed = _is_timed(maps, j)
+    if moment.time < parts.stop - NEAR * parts.h or (timed and MOMENTS not in maps.moving):
+        return
+    what, advice = ("its time", "Give an earlier at=") if timed else ("the start", "Give a shorter duration")
+    raise _not_smooth(
+        f"{_name(maps, j)} happens at the last moment of the duration, t = {moment.time:.9g} s: a small change of "
+        f"{what} decides whether it happens at all. {advice}, or a longer duration"
+    )
+
+
+def _is_timed(maps: EventMaps, j: int) -> bool:
+    """Whether a watcher is an event at a given time."""
+    return maps.problem.system.switching is not None and _watcher(maps, j).moment >= 0
 
 
 def _watcher(maps: EventMaps, j: int) -> Watcher:
@@ -205,12 +227,15 @@ def _name(maps: EventMaps, j: int) -> str:
             else f"the condition {maps.problem.events.name(j)!r}"
         )
     w = _watcher(maps, j)
+    if w.moment >= 0:
+        return f"{type(w.event).__name__}({w.name!r}) at a given time"
     return f"{_WORDS.get(w.kind, w.kind)} {w.name!r}"
 
 
-def _coincide(moment: Moment, names: list[str]) -> StateError:
+def _coincide(moment: Moment, names: list[str], are_timed: bool = False) -> StateError:
+    what = "their times" if are_timed else "the start"
     return _not_smooth(
-        f"{' and '.join(names)} happen at the same moment, t = {moment.time:.9g} s: a small change of the start "
+        f"{' and '.join(names)} happen at the same moment, t = {moment.time:.9g} s: a small change of {what} "
         "decides which is first, and the run has no derivative there"
     )
 

@@ -3,6 +3,7 @@
 Coordinates move at rates of the joints: q → q ⊕ dq. Where a run keeps loops closed, its start is brought to them, as a
 step does: (q, v) → (closed q, closed v). At a start that is closed, this leaves closed motions as they are and removes
 the others, so that a derivative by q or v is one along closed motions; live lengths move the start with the loops.
+A body that is absent at the start does not move, whatever v is given.
 """
 
 from __future__ import annotations
@@ -90,6 +91,14 @@ class StartMap:
 
 
 def _start(system: System, x: Arrays) -> tuple[list[Any], list[Any]]:
+    """q and v with the loops closed, and without the motion of bodies that are absent."""
+    q, v = _closed(system, x)
+    for i in system.switching.absent_dofs if system.switching else ():
+        v[i] = 0.0 * v[i]
+    return q, v
+
+
+def _closed(system: System, x: Arrays) -> tuple[list[Any], list[Any]]:
     """q and v with the loops closed; where all are open, as they are.
 
     An open loop may have no finite derivative: a string of length 0. It does not count.

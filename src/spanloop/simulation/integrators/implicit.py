@@ -19,8 +19,9 @@ trees: a closure's rows do not contain E. Where A is exact, a mode that decays a
 γ = 1 ± √½, the usual choice, makes R vanish for u → ∞; with the minus sign R changes its sign (velocities alternate),
 with the plus sign errors are large. γ(u) of `implicitness` makes it 1 / (1 + u + u²/2 + u³/6): never negative,
 L-stable, third order for one damped joint. u is the DoF's own rate in the neutral position (stiffness.mobility);
-where that is off, γ ≥ 1/4 keeps the step A-stable. With loops all DoF have the γ of the fastest: with several,
-the rates in k1 would open the loops by h v in one step.
+where that is off, γ ≥ 1/4 keeps the step A-stable. A DoF on which nothing pulls has γ = 0, so that its stages are
+explicit; live parameters decide it by their numbers, as those of the model do. With loops all DoF have the γ of the
+fastest: with several, the rates in k1 would open the loops by h v in one step.
 
 Targets that move. A gain pulls at Kp x(t) + Kd x'(t), which K and D know nothing of. So w is taken relative to the
 parabola c(t) through Kp x / K at the ends and in the middle of the step. That leaves the equations as they are, with
@@ -45,9 +46,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spanloop.math.scalar import sqrt, where
+from spanloop.math.vector3 import total
 from spanloop.simulation.integrators.step_schedule import ScheduleBuilder
 from spanloop.simulation.stiffness import mobility
-from spanloop.simulation.system import SLIP, System
+from spanloop.simulation.system import SLIP, System, larger
 
 
 def step(s: ScheduleBuilder) -> None:
@@ -88,15 +90,27 @@ def linearized(system: System, x: Mapping[str, Sequence[Any]]) -> dict[str, list
     w = mobility(system.model)
     for i, f in enumerate(system.friction):
         D[i] = D[i] + friction_damping(f, x["v"][i], h * w[i]) if f > 0.0 else D[i]
-    acts = [not (_is_zero(k) and _is_zero(d)) for k, d in zip(K, D, strict=True)]
-    rates = [h * (m * d + _root(m * k)) if yes else 0.0 for m, k, d, yes in zip(w, K, D, acts, strict=True)]
-    if system.has_loops and any(acts):  # one for all: else the stages would open the loops
-        rates, acts = [functools.reduce(_larger, rates)] * len(rates), [True] * len(acts)
-    ahead = [h * implicitness(u) if yes else 0.0 for u, yes in zip(rates, acts, strict=True)]
+    rates = [_rate(h, m, k, d) for m, k, d in zip(w, K, D, strict=True)]
+    if system.has_loops:  # one for all: else the stages would open the loops
+        rates = [functools.reduce(larger, rates)] * len(rates)
+    ahead = [where(yes, h * implicitness(u), 0.0) for u, yes in zip(rates, _acting(system, x, K, D), strict=True)]
     pull = [g * k for g, k in zip(ahead, K, strict=True)]
     extra = [g * (d + g * k) for g, k, d in zip(ahead, K, D, strict=True)]
     out = {"ahead": ahead, "pull": pull, "extra": extra}
     return out | _following(system, x, K, D, out) if system.applied.follows else out
+
+
+def _acting(system: System, x: Mapping[str, Sequence[Any]], K: Sequence[Any], D: Sequence[Any]) -> list[Any]:
+    """Where (nv) a step is implicit: a truth, or a condition of live springs and dampers, whose numbers are not known.
+
+    Gains, stops and friction count whatever their state; with loops all DoF are implicit if one is.
+    """
+    stops = {stop.dof for stop in system.stops}
+    gains = zip(*system.applied.linear_gains(x), system.friction, strict=True)
+    sure = [i in stops or f > 0.0 or not (_is_zero(k) and _is_zero(d)) for i, (k, d, f) in enumerate(gains)]
+    if system.has_loops:
+        return [any(sure) or total(k + d for k, d in zip(K, D, strict=True)) > 0.0] * len(sure)
+    return [yes or k + d > 0.0 for yes, k, d in zip(sure, K, D, strict=True)]
 
 
 def _following(system: System, x: Mapping[str, Sequence[Any]], K: Any, D: Any, known: Any) -> dict[str, list[Any]]:
@@ -143,17 +157,16 @@ def _bends(x: Mapping[str, Sequence[Any]]) -> Sequence[Any]:
     return x["bend"] if "bend" in x else [0.0] * len(x["ahead"])
 
 
+def _rate(h: Any, m: float, k: Any, d: Any) -> Any:
+    """u of one DoF: h times the rate at which it decays or oscillates."""
+    return 0.0 if _is_zero(k) and _is_zero(d) else h * (m * d + _root(m * k))
+
+
 def _root(x: Any) -> Any:
     """√x of x ≥ 0, with the derivative 0 at 0: a live stiffness of 0 has one."""
     if isinstance(x, int | float):
         return sqrt(x)
     return where(x > 0.0, sqrt(where(x > 0.0, x, 1.0)), 0.0)
-
-
-def _larger(a: Any, b: Any) -> Any:
-    if isinstance(a, int | float) and isinstance(b, int | float):
-        return max(a, b)
-    return where(a < b, b, a)
 
 
 def _is_zero(x: Any) -> bool:
