@@ -199,3 +199,24 @@ def test_traced_exp_and_tanh_have_all_digits():
             np.testing.assert_array_equal(
                 [interpreted(plan, [x])[0] for x in (800.0, -800.0)], function([800.0, -800.0])
             )
+
+
+FLOAT32 = {
+    "exp": lambda x: np.exp(x) + np.exp(-x * x),
+    "exp of what is small": lambda x: np.exp(-200.0 * x * x),
+    "tanh": lambda x: np.tanh(x) + np.tanh(500.0 * x),
+    "arctan2 of nothing": lambda x: np.arctan2(x - x, x - x) + x,
+}
+
+
+@pytest.mark.parametrize("name", FLOAT32)
+def test_a_controller_in_float32_has_numpys_functions(name):
+    law = lambda t, q, v: FLOAT32[name](q)  # noqa: E731
+    steps = sl.Integrator("euler", dtype="float32")
+    given = {"duration": 0.02, "step": 0.01, "controller": law}
+    run = sl.simulate(sl.zoo.pendulum(), [[1.0], [-3.0], [0.01]], **given, integrator=steps)
+    np.testing.assert_allclose(run.tau, law(0.0, run.q, run.v), rtol=2e-6, atol=1e-7)
+    one, other = (
+        sl.gradient(sl.zoo.pendulum(), lambda q, v: q @ q, [1.0], **given, integrator=i) for i in (steps, "euler")
+    )
+    np.testing.assert_allclose(one.q, other.q, rtol=1e-5)

@@ -10,6 +10,7 @@ Displacements of quaternions and of planar joints are in joint rates (the child'
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -82,8 +83,14 @@ class LinearModel:
         """The models of some operating points of a batch."""
         if not self.batch:
             raise InputError("linear[...]: this model has one operating point; there is nothing to choose from")
-        parts: dict[str, Any] = {key: None if (x := getattr(self, key)) is None else x[which] for key in BATCHED}
-        return replace(self, **parts, point=self.point and self.point[which])
+        try:
+            chosen = np.unravel_index(np.arange(math.prod(self.batch)).reshape(self.batch)[which], self.batch)
+        except (IndexError, TypeError, ValueError) as error:
+            raise InputError(
+                f"linear[{which!r}]: there is no such part of the batch of operating points {self.batch} ({error})"
+            ) from None
+        parts: dict[str, Any] = {key: None if (x := getattr(self, key)) is None else x[chosen] for key in BATCHED}
+        return replace(self, **parts, point=self.point and self.point[chosen])
 
     # ---- properties
 
@@ -169,7 +176,8 @@ class LinearModel:
 
         By default the weights are the kinetic energy of the rates, of the displacements in one `time` [s], and of the
         rates that the inputs give in one `time`: a single mass then gets the natural frequency 1/time and a damping
-        ratio of 0.87, in any units and coordinates. time: by default that of the fastest unstable pole, or 0.5 s.
+        ratio of 0.87, in any units and coordinates. time: by default that of the fastest unstable pole, or 0.5 s; it
+        belongs to the default weights, and is refused where Q and R are both given.
 
         InputError: an unstable mode cannot be controlled, or is not weighted; the message names it.
 
