@@ -8,7 +8,7 @@ from linear_mechanisms import cart_pole, slider
 
 import spanloop as sl
 from spanloop import zoo
-from spanloop.errors import InputError, StateError, UnsupportedError
+from spanloop.errors import InputError, Reason, StateError, UnsupportedError
 
 G = 9.81
 
@@ -313,7 +313,7 @@ def test_single_precision_finds_the_same_model():
     q = zoo.four_bar_start()
     linear = sl.Dynamics(zoo.four_bar(), dtype="float32").linearize(q)
     assert linear.point.is_equilibrium
-    np.testing.assert_allclose(linear.A, sl.Dynamics(zoo.four_bar()).linearize(q).A, atol=1e-5)
+    np.testing.assert_array_equal(linear.A, sl.Dynamics(zoo.four_bar()).linearize(q).A)
 
 
 def test_the_input_of_a_driven_joint_is_its_acceleration():
@@ -334,8 +334,46 @@ def test_a_state_that_no_torque_holds_is_printed_as_such():
     assert np.abs(linear.drift[2:]).max() > 1.0
 
 
+def test_an_equilibrium_is_what_modes_take_for_one():
+    robot = sl.Dynamics(cart_pole())
+    assert robot.linearize([0.0, 1e-7]).point.is_equilibrium
+    assert len(robot.modes([0.0, 1e-7])) == 2
+    assert not robot.linearize([0.0, 1e-3]).point.is_equilibrium
+    near = robot.linearize([[0.0, 1e-3], [0.0, 0.3], [0.0, np.pi]], tolerance=0.01)
+    np.testing.assert_array_equal(near.point.is_equilibrium, [True, False, True])
+    with pytest.raises(InputError, match="tolerance is -1"):
+        robot.linearize([0.0, 0.0], tolerance=-1)
+
+
+def test_loads_without_gravity_and_stiffness_are_held_to_rounding():
+    model = cart_pole().with_gravity([0.0, 0.0, 0.0])
+    linear = sl.Dynamics(model).linearize([0.0, 0.0], forces={"cart": [0, 0, 0, 0.1, 0, 0]})
+    assert linear.point.is_equilibrium
+    assert not sl.Dynamics(model).linearize([0.0, 0.0], tau=[1e-3, 0.0]).point.is_equilibrium
+
+
+def test_a_singular_configuration_is_named_as_by_modes():
+    robot = sl.Dynamics(zoo.four_bar(ground=1.0, crank=0.4, coupler=1.0, rocker=0.4))
+    with pytest.raises(StateError) as caught:
+        robot.linearize(np.zeros(3))
+    assert caught.value.reason is Reason.SINGULAR_CLOSURE
+
+
+def test_parts_of_a_batch_are_chosen_along_its_axes_alone():
+    batch = sl.Dynamics(cart_pole()).linearize(np.zeros((3, 2)))
+    for wrong in (7, (0, 1), "x"):
+        with pytest.raises(InputError, match="no such part of the batch"):
+            batch[wrong]
+    assert batch[..., 0].A.shape == (4, 4)
+    assert batch[[0, 2]].point.q.shape == (2, 2)
+
+
 def test_names_that_do_not_exist_are_refused_with_the_nearest():
     robot = sl.Dynamics(cart_pole())
+    with pytest.raises(InputError, match="inputs is 3; expected names"):
+        robot.linearize([0.0, 0.0], inputs=3)
+    with pytest.raises(InputError, match="outputs is 3; expected names"):
+        robot.linearize([0.0, 0.0], outputs=3)
     with pytest.raises(InputError, match=r"no input 'rial'.*'rail'"):
         robot.linearize([0.0, 0.0], inputs="rial")
     with pytest.raises(InputError, match=r"no output 'pole.posit'"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from linear_mechanisms import cart_pole
 
 import spanloop as sl
 from spanloop.errors import InputError, Reason, StateError
@@ -357,6 +358,19 @@ def test_a_falling_body_is_refused_since_no_motor_holds_it():
     model = sl.Builder("stone").body("stone", 1.0, inertia=(0.1, 0.1, 0.1)).free("root", "world", "stone").build()
     with pytest.raises(StateError, match="no equilibrium"):
         sl.Dynamics(model).modes(model.neutral())
+
+
+def test_advice_fits_the_torques_that_were_given(tmp_path):
+    robot = sl.Dynamics(cart_pole())
+    with pytest.raises(StateError, match="even with the best torques of the actuated joints") as caught:
+        robot.modes([0.0, 0.3])
+    assert "Leave tau out" not in str(caught.value)
+    with pytest.raises(StateError, match="Leave tau out"):
+        robot.modes([0.0, 0.0], [1.0, 0.0])
+    with pytest.raises(InputError, match="tolerance is -1; expected a distance >= 0"):
+        robot.modes([0.0, 0.0], tolerance=-1)
+    with pytest.raises(InputError, match=r"ends in .html or .htm$"):
+        robot.modes([0.0, 0.0]).page(tmp_path / "x.txt")
 
 
 def test_a_state_with_open_loops_a_batch_and_wrong_torques_are_refused():

@@ -8,7 +8,7 @@ from linear_mechanisms import cart_pole, chain, slider
 
 import spanloop as sl
 from spanloop import zoo
-from spanloop.errors import InputError, UnsupportedError
+from spanloop.errors import InputError, SpanloopWarning, UnsupportedError
 
 pytest.importorskip("scipy")
 
@@ -39,10 +39,82 @@ def test_gains_are_those_of_python_control(step):
 
 def test_a_weight_of_an_output_is_that_of_its_row():
     linear = sl.Dynamics(cart_pole()).linearize([0.0, 0.0], outputs=["pole.x", "hinge"])
-    np.testing.assert_allclose(linear.lqr({"pole.position.x": 3.0}, 1.0).Q, 3.0 * np.outer(linear.C[0], linear.C[0]))
+    wanted = 3.0 * np.outer(linear.C[0], linear.C[0])
+    for name in ("pole.position.x", "pole.x"):
+        np.testing.assert_allclose(linear.lqr({name: 3.0}, 1.0).Q, wanted)
+
+
+def test_a_weight_takes_names_of_several_rows_as_linearize_does():
+    outputs = ["pole.position", "pole.velocity.x", {"f": lambda q, v: q}]
+    linear = sl.Dynamics(cart_pole()).linearize([0.0, 0.0], outputs=outputs)
+    np.testing.assert_allclose(linear.lqr({"pole.position": 2.0, "f": 1.0}, 1.0).Q, _gram(linear.C, [2, 2, 2, 0, 1, 1]))
+    with pytest.raises(InputError, match=r"no 'pole\.velocity\.y'"):
+        linear.lqr({"pole.velocity.y": 1.0}, 1.0)
+
+
+def _gram(C, weights):
+    return C.T @ np.diag(weights) @ C
+
+
+@pytest.mark.parametrize("n", [7, *(pytest.param(n, marks=pytest.mark.slow) for n in (8, 12, 20))])
+def test_default_weights_of_many_motors_are_symmetric(n):
+    robot = sl.Dynamics(zoo.pendulum(n))
+    for angle in (0.0, np.pi):
+        design = robot.linearize([angle] + [0.0] * (n - 1)).lqr()
+        np.testing.assert_array_equal(design.R, design.R.T)
+        assert design.closed_loop.is_stable
+
+
+def test_a_time_beside_both_weights_is_refused():
+    linear = sl.Dynamics(cart_pole()).linearize([0.0, 0.0])
+    with pytest.raises(InputError, match=r"time=0.1 belongs to the default weights"):
+        linear.lqr(1.0, 1.0, time=0.1)
+    linear.lqr(1.0, time=0.1)
 
 
 # ---- by simulation
+
+
+def test_gains_of_discrete_time_hold_their_torques_over_the_step():
+    """Applied at every moment, these gains make the cart-pole unstable; held over 0.8 s they are the design's."""
+    model = cart_pole()
+    linear = sl.Dynamics(model).linearize([0.0, 0.0]).discrete(0.8)
+    design = linear.lqr(1.0, 0.01)
+    run = sl.simulate(model, q=[1e-4, 2e-4], duration=4.0, step=0.001, controller=design.controller)
+    held = run["rail"].tau
+    assert np.ptp(held[2:800]) == 0.0
+    assert np.ptp(held[801:1600]) == 0.0
+    states = np.concatenate([run.q, run.v], axis=1)[800::800]  # the first sample is one step late
+    expected = states[:-1] @ (linear.A - linear.B @ design.K).T
+    np.testing.assert_allclose(states[1:], expected, atol=1e-4 * np.abs(states).max())
+
+
+def test_a_step_longer_than_the_held_torques_ends_the_run():
+    model = cart_pole()
+    design = sl.Dynamics(model).linearize([0.0, 0.0]).discrete(0.1).lqr()
+    run = sl.simulate(model, q=[0.01, 0.01], duration=1.0, step=0.2, controller=design.controller)
+    assert "Take a shorter step" in str(run.outcome)
+
+
+def test_actuators_are_noted_and_slow_ones_warned_of():
+    model = cart_pole().with_actuator("motor", "rail", lag=0.3, max_torque=50.0)
+    linear = sl.Dynamics(model).linearize([0.0, 0.0])
+    assert "motor (lag 0.3 s, max_torque 50 N m)" in linear.notes[0]
+    assert linear.notes[0] in str(linear)
+    with pytest.warns(SpanloopWarning, match=r"lag and delay of actuators: motor \(lag 0.3 s"):
+        _ = linear.lqr().controller
+    quick = cart_pole().with_actuator("motor", "rail", lag=1e-3, friction=0.1, gear=2.0)
+    linear = sl.Dynamics(quick).linearize([0.0, 0.0])
+    assert linear.notes[0].endswith("motor (lag 0.001 s, friction 0.1 N m)")
+    _ = linear.lqr().controller
+
+
+def test_a_controller_refuses_a_model_with_other_joints():
+    design = sl.Dynamics(cart_pole()).linearize([0.0, 0.0]).lqr()
+    with pytest.raises(InputError, match="'pendulum2' has other joints"):
+        sl.simulate(zoo.pendulum(2), duration=0.1, controller=design.controller)
+    heavier = cart_pole().with_parameters({"cart.mass": 3.0})
+    assert sl.simulate(heavier, q=[0.1, 0.0], duration=0.01, controller=design.controller).q.shape[-1] == 2
 
 
 def test_a_cart_pole_is_balanced():
@@ -151,6 +223,8 @@ def test_weights_that_leave_out_an_unstable_mode_are_refused():
         ({"hinges": 1.0}, 1.0, "no 'hinges'"),
         ({"hinge": -1.0}, 1.0, "expected a number >= 0"),
         (np.nan, 1.0, "not finite"),
+        ("x", 1.0, "Q is 'x'; expected a number"),
+        ([[1.0], [2.0, 3.0]], 1.0, r"Q is \[\[1.0\]"),
     ],
 )
 def test_weights_that_do_not_fit_are_refused(Q, R, words):

@@ -75,8 +75,35 @@ def test_discrete_time_is_that_of_scipy_and_its_poles_are_exponentials():
 def test_the_response_is_infinite_at_a_pole():
     model = sl.Dynamics(slider()).linearize([0.0])
     assert np.isinf(model.frequency_response([0.0, 1.0])[0]).all()
+    swinging = sl.Dynamics(sl.zoo.pendulum(3)).linearize([0.0] * 3, inputs="hinge1", outputs=["hinge1", "tip.x"])
+    frequencies = np.abs(swinging.poles.imag)
+    assert np.isinf(swinging.frequency_response(frequencies)).all()
+    assert np.isfinite(swinging.frequency_response(frequencies * (1.0 + 1e-9))).all()
     np.testing.assert_allclose(model.frequency_response(1.0)[0, 0], -0.5, rtol=1e-12)
     assert not model.is_stable
+
+
+def test_a_pole_that_an_entry_does_not_have_leaves_it_finite():
+    built = sl.Builder("two").body("a", 1.0, inertia=[0.1] * 3).prismatic("x", "world", "a", axis="x")
+    built = built.body("b", 1.0, inertia=[0.1] * 3).prismatic("y", "world", "b", axis="y").build()
+    model = built.with_joint("x", damping=0.5).with_joint("y", stiffness=4.0, damping=0.1)
+    linear = sl.Dynamics(model).linearize([0.0, 0.0], outputs=["x", "x.v", "y"])
+    for there in (linear, linear.discrete(0.1)):
+        found = there.frequency_response(0.0)
+        assert np.isinf(found[0, 0])
+        np.testing.assert_allclose(found[1:], [[2.0, 0.0], [0.0, 0.25]], atol=1e-12)
+
+
+@pytest.mark.slow
+def test_steps_of_lightly_damped_models_show_every_period():
+    model = sl.Dynamics(chain(2, 0.05)).linearize([0.0] * 2)
+    t, _ = model.step_response()
+    assert (t[1] - t[0]) * np.abs(model.poles.imag).max() < 0.4
+    assert t[-1] * np.abs(model.poles.real).min() > 4.9
+    barely = sl.Dynamics(chain(2, 1e-6)).linearize([0.0] * 2)
+    with pytest.warns(sl.errors.SpanloopWarning, match="20000 samples show the first"):
+        t, _ = barely.step_response()
+    assert len(t) == 20000
 
 
 def test_small_motions_are_those_of_the_simulation():
@@ -93,6 +120,17 @@ def test_times_and_shapes_that_do_not_fit_are_refused():
         model.simulate([0.0, 0.1, 0.3])
     with pytest.raises(InputError, match="u has shape"):
         model.simulate([0.0, 0.1], u=np.zeros(3))
+    with pytest.raises(InputError, match=r"x has shape \(1,\)"):
+        model.simulate([0.0, 0.1], x=[1.0])
+    for u in ([1.0], 1.0):
+        with pytest.raises(InputError, match="u has shape"):
+            model.simulate([0.0, 0.1], u=u)
+    with pytest.raises(InputError, match="u is 'a'"):
+        model.simulate([0.0, 0.1], u="a")
+    with pytest.raises(InputError, match=r"^step_response: times"):
+        model.step_response([0.0, 1.0, 5.0])
+    single = sl.Dynamics(slider()).linearize([0.0])
+    np.testing.assert_array_equal(single.simulate([0.0, 0.1], u=1.0), single.simulate([0.0, 0.1], u=[[1.0], [1.0]]))
     with pytest.raises(InputError, match="discrete time already"):
         model.discrete(0.1).discrete(0.1)
     with pytest.raises(InputError, match="step is -1"):
@@ -114,6 +152,10 @@ def test_figures_have_a_line_for_each_pair_and_a_mark_for_each_pole():
     gain, phase = model.bode()
     assert len(gain.lines) == len(phase.lines) == 4
     assert model.pole_plot().lines[0].get_xdata().shape == (4,)
+    np.testing.assert_array_equal(model.bode(frequencies=[3, 1, 2])[0].lines[0].get_xdata(), [1.0, 2.0, 3.0])
+    for wrong in ([-1.0, 1.0], [0.0, 1.0], "a"):
+        with pytest.raises(InputError, match=r"bode: frequencies are .* expected .*numbers > 0"):
+            model.bode(frequencies=wrong)
     batch = sl.Dynamics(chain(2)).linearize(np.zeros((3, 2)))
     assert len(batch.pole_plot().lines) >= 3
     with pytest.raises(InputError, match=r"linear\[0\].bode"):

@@ -32,6 +32,7 @@ class LinearCalls(DerivativeCalls):
         dofs: Dofs = None,
         forces: ByName | None = None,
         active_loops: Iterable[str] | None = None,
+        tolerance: float = 1e-6,
     ) -> LinearModel:
         """Return the linear model ẋ = A x + B u, y = C x + D u about a state; docs/linear.md explains it.
 
@@ -39,8 +40,9 @@ class LinearCalls(DerivativeCalls):
         other joints follow. u and y are deviations from the operating point. Batches of operating points have batch
         axes first: A (..., k, k).
 
-        v: by default at rest. tau: at rest by default the least torques of actuated joints and inputs that hold the
-        mechanism, or leave the least acceleration; in motion 0. print(linear) tells whether it is an equilibrium.
+        v: by default at rest. tau: at rest by default the least torques of the actuated joints, and of joints that are
+        inputs, that hold the mechanism, or leave the least acceleration; in motion 0. print(linear) tells whether it
+        is an equilibrium. tolerance [rad, or of the mechanism's length]: how far away one may be, as of modes.
 
         inputs: names of joints or DoF (their torques), or loads at frames along world axes: "tool.force.x",
         "tool.torque" (all three). By default the actuated and the driven joints; the input of a driven joint is its
@@ -52,7 +54,8 @@ class LinearCalls(DerivativeCalls):
         ".torque" of a loop on its body b, or functions (q, v) -> numbers in NumPy, also as
         {"name": function}. By default the states.
 
-        dofs, forces, active_loops: as of other calls; see help(Dynamics).
+        dofs, forces, active_loops: as of other calls; see help(Dynamics). Computed in double precision, whatever the
+        dtype.
 
         StateError: a loop is open, v opens one, or the position is singular. UnsupportedError: a loop constrains
         velocities alone, or a general joint moves.
@@ -66,10 +69,10 @@ class LinearCalls(DerivativeCalls):
 
         robot: Any = self
         names = robot._active("linearize", active_loops)
-        robot = robot._with_active_loops(names)
+        robot = _in_double_precision(robot._with_active_loops(names))
         extra = robot._loop_inputs(None, None) if robot._has_loop_inputs else ()
         with OneWarning("linearize"):
-            return linearize(robot, q, v, tau, inputs, outputs, dofs, forces, extra)
+            return linearize(robot, q, v, tau, inputs, outputs, dofs, forces, extra, tolerance)
 
     def modes(
         self,
@@ -102,7 +105,12 @@ class LinearCalls(DerivativeCalls):
         from spanloop.linear.modes import modes
 
         robot: Any = self
-        robot = robot._with_active_loops(robot._active("modes", active_loops))
-        if self._options["dtype"] != "float64":
-            robot = type(robot)(robot.model, method=robot.method, **{**robot._options, "dtype": "float64"})
+        robot = _in_double_precision(robot._with_active_loops(robot._active("modes", active_loops)))
         return modes(robot, q, tau, dofs, tolerance)
+
+
+def _in_double_precision(robot: Any) -> Any:
+    """The robot, or one with its options in float64."""
+    if robot._options["dtype"] == "float64":
+        return robot
+    return type(robot)(robot.model, method=robot.method, **{**robot._options, "dtype": "float64"})

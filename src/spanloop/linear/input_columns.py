@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +11,15 @@ import numpy as np
 from spanloop.errors import InputError, nearest
 from spanloop.loops.arguments import actuators, dof_names, dofs_called
 from spanloop.model import Model
+from spanloop.model.motors import KIND, is_motor
+from spanloop.model.parts import Actuator
 
 _LOADS = {"torque": 0, "force": 3}  # "frame.force.x": place in [torque; force]
 _TORQUES = {"rad": "N m", "m": "N"}
+_OF_MOTORS = {  # settings that act in simulations between a command and the torque, with their units
+    "lag": " s", "delay": " s", "friction": " N m", "efficiency": "", "max_torque": " N m", "force_range": " N m",
+    "control_range": "", "max_speed": " rad/s",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -31,7 +37,10 @@ def named_inputs(model: Model, names: str | Sequence[str] | None) -> list[Input]
     """Inputs by name: of joints, DoF, "frame.force.x", "frame.torque" (all three); by default the actuated DoF."""
     if names is None:
         return [_torque(model, k) for k in actuators(model, None, None).dofs]
-    found = [x for name in ([names] if isinstance(names, str) else names) for x in _called(model, name)]
+    given: Any = [names] if isinstance(names, str) else names
+    if not isinstance(given, Iterable):
+        raise InputError(f"linearize: inputs is {names!r}; expected names, as ['elbow', 'tool.force.x']")
+    found = [x for name in given for x in _called(model, name)]
     twice = [x.name for k, x in enumerate(found) if x.name in [y.name for y in found[:k]]]
     if twice:
         raise InputError(f"linearize: inputs name {twice[0]!r} twice")
@@ -85,3 +94,18 @@ def input_columns(
         if x.dof is not None and driven[x.dof]:
             da_du[..., k] = da_dtau[..., x.dof]
     return da_du, torques
+
+
+def left_out(model: Model, actuator: Actuator) -> list[str]:
+    """What an actuator does to a command in simulations and has no part in a linear model, with its numbers."""
+    if model.joint(actuator.joint).driven:
+        return []
+    given = dict(actuator.settings)
+    if not is_motor(actuator) or "dynamics" in given:
+        return [f"its law, a {given.get('kind', KIND)!r}"]
+    none = {"lag": 0.0, "delay": 0.0, "friction": 0.0, "efficiency": 1.0}
+    return [f"{x} {_short(given[x])}{unit}" for x, unit in _OF_MOTORS.items() if x in given and given[x] != none.get(x)]
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, int | float) else str(list(value))

@@ -10,6 +10,7 @@ Displacements of quaternions and of planar joints are in joint rates (the child'
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -82,8 +83,14 @@ class LinearModel:
         """The models of some operating points of a batch."""
         if not self.batch:
             raise InputError("linear[...]: this model has one operating point; there is nothing to choose from")
-        parts: dict[str, Any] = {key: None if (x := getattr(self, key)) is None else x[which] for key in BATCHED}
-        return replace(self, **parts, point=self.point and self.point[which])
+        try:
+            chosen = np.unravel_index(np.arange(math.prod(self.batch)).reshape(self.batch)[which], self.batch)
+        except (IndexError, TypeError, ValueError) as error:
+            raise InputError(
+                f"linear[{which!r}]: there is no such part of the batch of operating points {self.batch} ({error})"
+            ) from None
+        parts: dict[str, Any] = {key: None if (x := getattr(self, key)) is None else x[chosen] for key in BATCHED}
+        return replace(self, **parts, point=self.point and self.point[chosen])
 
     # ---- properties
 
@@ -113,7 +120,8 @@ class LinearModel:
     def frequency_response(self, frequencies: ArrayLike) -> np.ndarray:
         """Return the transfer matrix C (jω − A)⁻¹ B + D (..., n, p, m) at angular frequencies ω (n,) [rad/s].
 
-        One frequency gives (..., p, m). It is inf where jω is a pole. In discrete time z = exp(jω step).
+        One frequency gives (..., p, m). An entry is inf where rounding cannot tell jω from one of its poles; a pole
+        that its input does not reach or its output does not show leaves it finite. In discrete time z = exp(jω step).
 
         >>> robot = sl.Dynamics(sl.zoo.pendulum(1))
         >>> linear = robot.linearize([0.0])
@@ -125,13 +133,17 @@ class LinearModel:
     def simulate(self, times: ArrayLike, u: ArrayLike | None = None, x: ArrayLike | None = None) -> np.ndarray:
         """Return the outputs y (n, p) at equally spaced times (n,) [s], for inputs that are constant between them.
 
-        u (n, m) or (m,): the inputs, 0 by default. x (k,): the states at the first time, 0 by default. The drift of an
-        operating point that is no equilibrium has no part in it.
+        u (n, m) or (m,): the inputs, 0 by default; with one input a number or (n,) too. x (k,): the states at the first
+        time, 0 by default. The drift of an operating point that is no equilibrium has no part in it.
         """
         return responses.simulated(self._one("simulate"), times, u, x)
 
     def step_response(self, times: ArrayLike | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return times (n,) [s] and the outputs (n, p, m) after a step of each input by 1."""
+        """Return times (n,) [s] and the outputs (n, p, m) after a step of each input by 1.
+
+        times: by default until the slowest motion has settled, with 18 samples in the period of the fastest. Where that
+        takes more than 20 000 samples the time ends sooner, with a warning. In discrete time they are 400 steps.
+        """
         return responses.step_response(self._one("step_response"), times)
 
     def discrete(self, step: float) -> LinearModel:
@@ -147,6 +159,10 @@ class LinearModel:
         least (the least Hankel singular values σ); the error at any frequency is at most 2 Σ σ of those. "modal" keeps
         modes with their poles: unstable and undamped ones first, then those with the largest contribution. Unstable and
         undamped modes are always kept by "balanced"; its bound is that of the stable part.
+
+        The bound includes rounding: the error is measured at many frequencies, and where it exceeds the theory the
+        bound is raised. That, if it matters, and an order less than asked for (states without a part in the response)
+        are a note and a warning.
 
         InputError: the order is less than the number of modes that must be kept, or would split a pair of poles.
 
@@ -169,7 +185,8 @@ class LinearModel:
 
         By default the weights are the kinetic energy of the rates, of the displacements in one `time` [s], and of the
         rates that the inputs give in one `time`: a single mass then gets the natural frequency 1/time and a damping
-        ratio of 0.87, in any units and coordinates. time: by default that of the fastest unstable pole, or 0.5 s.
+        ratio of 0.87, in any units and coordinates. time: by default that of the fastest unstable pole, or 0.5 s; it
+        belongs to the default weights, and is refused where Q and R are both given.
 
         InputError: an unstable mode cannot be controlled, or is not weighted; the message names it.
 

@@ -21,9 +21,15 @@ from numpy.typing import ArrayLike
 from spanloop.compiler.runtime.arrays import converted, leading_shape
 from spanloop.derivatives.closed_dynamics import along_closed_motions
 from spanloop.errors import listed
-from spanloop.linear.input_columns import Input, input_columns, named_inputs
+from spanloop.linear.input_columns import Input, input_columns, left_out, named_inputs
 from spanloop.linear.linear_model import LinearModel
-from spanloop.linear.operating_point import OperatingPoint, holding_torques, is_equilibrium
+from spanloop.linear.operating_point import (
+    OperatingPoint,
+    checked_tolerance,
+    holding_torques,
+    is_equilibrium,
+    without_rounding,
+)
 from spanloop.linear.output_rows import Output, output_rows
 from spanloop.loops.arguments import actuators
 from spanloop.loops.independent_dofs import Dofs, IndependentCoordinates, resolved
@@ -40,9 +46,10 @@ def linearize(
     dofs: Dofs,
     forces: Mapping[str, ArrayLike] | None,
     loop_inputs: tuple[np.ndarray, ...],
+    tolerance: float,
 ) -> LinearModel:
     """The linear model of a Dynamics at states q (..., nq), v (..., nv) under torques tau (..., nv)."""
-    model = robot.model
+    model, allowed = robot.model, checked_tolerance("linearize", tolerance)
     chosen = resolved(robot, q, dofs, "linearize")
     acting = named_inputs(model, inputs)
     places = sorted({*actuators(model, None, None).dofs, *(x.dof for x in acting if x.dof is not None)})
@@ -51,7 +58,7 @@ def linearize(
         moves = np.asarray(state[1].any(axis=-1))
         held = np.where(moves[..., None], 0.0, holding_torques(robot, state[0], chosen, places, forces))
         state = _states(model, q, v, held)
-    return _linearized(robot, state, chosen, acting, outputs, forces, loop_inputs)
+    return _linearized(robot, state, chosen, acting, outputs, forces, loop_inputs, allowed)
 
 
 def _linearized(
@@ -62,11 +69,11 @@ def _linearized(
     outputs: Output | Sequence[Output] | None,
     forces: Mapping[str, ArrayLike] | None,
     loop_inputs: tuple[np.ndarray, ...],
+    tolerance: float,
 ) -> LinearModel:
     model, (q, v, tau) = robot.model, state
     found = along_closed_motions(robot, q, v, tau, forces, loop_inputs, chosen, "linearize")
     a = np.asarray(robot.forward_dynamics(q, v, tau, forces=forces), dtype=float)
-    resolution = float(np.finfo(robot.kernel("bias").dtype).eps)
     da_du, torques = input_columns(robot, q, acting, found.da_dtau)
     C, D, shown = output_rows(robot, (q, v, tau, a), found, da_du, torques, forces, outputs)
     i, n = list(chosen.dofs), len(chosen)
@@ -74,6 +81,8 @@ def _linearized(
     bad = ~np.isfinite(found.da).all(axis=(-2, -1))
     turning = _turning(model, v, found.dq)
     units = [u for j in model.joints for u in j.kind.units]
+    mass = _inertia(robot, q, found.dq)
+    rest = without_rounding(a, found.da_dtau, tau)
     A = _joined([[0.0 - turning[..., i, :], np.eye(n)], [found.da_dq[..., i, :], found.da_dv[..., i, :]]])
     B, drift = np.concatenate([zero, da_du[..., i, :]], axis=-2), np.concatenate([v[..., i], a[..., i]], axis=-1)
     A[bad], B[bad], drift[bad] = np.nan, np.nan, np.nan
@@ -90,10 +99,10 @@ def _linearized(
         output_units=tuple(x.unit for x in shown),
         drift=drift,
         point=OperatingPoint(
-            model, q, v, tau, a, is_equilibrium(v, tau, a, found.da_dtau, resolution), chosen.dofs,
-            tuple(-1 if x.dof is None else x.dof for x in acting),
+            model, q, v, tau, a, is_equilibrium(model, v, rest, chosen.dofs, (found.dq, mass, found.da_dq), tolerance),
+            chosen.dofs, tuple(-1 if x.dof is None else x.dof for x in acting),
         ),
-        mass=_inertia(robot, q, found.dq),
+        mass=mass,
         name=model.name,
         notes=_notes(model),
     )  # fmt: skip
@@ -121,7 +130,8 @@ def _turning(model: Model, v: np.ndarray, dq: np.ndarray) -> np.ndarray:
 def _inertia(robot: Any, q: np.ndarray, T: np.ndarray) -> np.ndarray:
     """The inertia Tᵀ M T (..., n, n) of the independent DoF."""
     M = np.asarray(robot.mass_matrix(q), dtype=float)
-    return np.swapaxes(T, -1, -2) @ M @ T
+    found = np.swapaxes(T, -1, -2) @ M @ T
+    return 0.5 * (found + np.swapaxes(found, -1, -2))
 
 
 def _joined(blocks: list[list[np.ndarray]]) -> np.ndarray:
@@ -135,4 +145,7 @@ def _notes(model: Model) -> tuple[str, ...]:
     """What acts in simulations and has no part in a linear model."""
     rough = [j.name for j in model.joints if any(j.friction)]
     notes = [f"Coulomb friction of {listed(rough, 4)} is not linear and left out"] if rough else []
+    motors = [f"{a.name} ({', '.join(x)})" for a in model.actuators if (x := left_out(model, a))]
+    if motors:
+        notes.append(f"torques act as commanded; left out of actuators: {listed(motors, 4)}")
     return (*notes, *(["contacts are left out"] if model.contacts else []))

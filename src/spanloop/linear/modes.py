@@ -20,6 +20,7 @@ from spanloop.derivatives.closed_dynamics import along_closed_motions
 from spanloop.derivatives.closed_motion import closed_directions
 from spanloop.errors import InputError, Reason, Refusal, StateError, in_one_line, listed
 from spanloop.linear.eigenmodes import eigenmodes
+from spanloop.linear.operating_point import checked_tolerance, equilibrium_distances, least_stiffness
 from spanloop.loops.arguments import dof_names
 from spanloop.loops.batching import one_state, values
 from spanloop.loops.closure_errors import mechanism_of
@@ -53,8 +54,8 @@ class Modes:
     damping_ratios (k,): −Re(pole) / |pole|; 0 for rigid modes. shapes (nv, k): rates of all joints in proportion,
     those that loops make dependent included; shapeᴴ M shape = 1; real without damping, complex with it.
     kinds (k,): "oscillation", "decay" (a real pole < 0), "unstable" (a positive real part), "rigid" (pole 0: nothing
-    brings the mechanism back). Without damping an unstable mode stands for its two poles ± s; with damping real poles
-    are modes of their own, and there may be more than dofs.
+    brings the mechanism back). Without damping an unstable mode stands for its two poles ± s; with damping, or if not
+    is_conservative, real poles are modes of their own, and there may be more than dofs.
 
     q (nq,), tau (nv,): the equilibrium and the torques that hold it. dofs: names of the independent DoF; mass, damping
     and stiffness (n, n): M, C and K in them. residual [m/s²]: acceleration of the mass that is left, root mean square.
@@ -174,6 +175,7 @@ def modes(robot: Any, q: ArrayLike, tau: ArrayLike | None = None, dofs: Dofs = N
     free = _free(model, chosen)
     T = closed_directions(robot, q, still, chosen, "modes").dq[:, free]
     load = values(robot, "bias", q[None], still[None])[0]
+    is_held, allowed = tau is None, checked_tolerance("modes", tolerance)
     tau = _holding(model, T, load) if tau is None else _given(model, tau)
     inertia = values(robot, "mass_matrix", q[None])[0] @ T
     M, left = T.T @ inertia, T.T @ (tau - load)
@@ -185,9 +187,8 @@ def modes(robot: Any, q: ArrayLike, tau: ArrayLike | None = None, dofs: Dofs = N
     found = along_closed_motions(robot, q, still, tau - rest, None, given, chosen, "modes").independent
     own = np.ix_(free, free)
     K, C = -M @ found.da_dq[own], -M @ found.da_dv[own]
-    floor = float(np.linalg.norm(model.gravity)) / mechanism_of(model).length
-    residual = _balanced(robot, T, M, K, left, floor, tolerance)
-    poles, shapes, is_conservative, resolution = eigenmodes(M, C, K, floor)
+    residual = _balanced(model, T, M, K, left, allowed, is_held)
+    poles, shapes, is_conservative, resolution = eigenmodes(M, C, K, least_stiffness(model))
     names = tuple(chosen.names[k] for k in free)
     shapes = _with_sign(T @ shapes, mechanism_of(model).dof_lengths)
     return Modes(robot, q, tau, names, M, C, K, poles, shapes, residual, resolution, is_conservative, _notes(model))
@@ -235,46 +236,27 @@ def _given(model: Model, tau: ArrayLike) -> np.ndarray:
 
 
 def _balanced(
-    robot: Any,
-    T: np.ndarray,
-    M: np.ndarray,
-    K: np.ndarray,
-    left: np.ndarray,
-    floor: float,
-    tolerance: float,
+    model: Model, T: np.ndarray, M: np.ndarray, K: np.ndarray, left: np.ndarray, tolerance: float, is_held: bool
 ) -> float:
     """The acceleration of the mass that forces (n,) left over cause [m/s²]; StateError where it is no equilibrium.
 
-    What counts is how far away the equilibrium is: stiffness⁻¹ · force, with a least stiffness for motions without.
+    is_held: tau is the torques of the actuated joints that hold the state, or come nearest to it.
     """
-    if not len(left):
-        return 0.0
-    model = robot.model
-    L = np.linalg.cholesky(M)
-    push = np.linalg.solve(L, left)
-    residual = float(np.linalg.norm(push) / np.sqrt(model.mass or 1.0))
-    squares, V = np.linalg.eigh(_symmetric(np.linalg.solve(L, np.linalg.solve(L, _symmetric(K)).T)))
-    least = max(floor, 1e-6 * np.abs(squares).max())
-    with np.errstate(divide="ignore", invalid="ignore"):
-        steps = np.where(push @ V == 0.0, 0.0, (push @ V) / np.maximum(np.abs(squares), least))
-    away = T @ np.linalg.solve(L.T, V @ steps) / np.array(mechanism_of(model).dof_lengths)
-    if not np.abs(away).max() <= tolerance:
-        k = int(np.nanargmax(np.abs(np.nan_to_num(away, nan=np.inf))))
-        raise StateError.of(
-            "modes",
-            Refusal(
-                Reason.NO_EQUILIBRIUM,
-                f"this state is no equilibrium: its mass would accelerate by {residual:.3g} m/s² (root mean square), "
-                f"most at {dof_names(model)[k]!r}, and modes are those about a state at rest. Leave tau out, so that "
-                "the actuated joints hold it; give tau that holds it; or pass the position at which springs and "
-                "gravity balance. tolerance= [rad, or of the mechanism's length] allows a distance from it",
-            ),
-        )
-    return residual
-
-
-def _symmetric(A: np.ndarray) -> np.ndarray:
-    return 0.5 * (A + A.T)
+    (away,), (residual,) = equilibrium_distances(model, T[None], M[None], K[None], left[None])
+    if away.max(initial=0.0) <= tolerance:
+        return float(residual)
+    held = "even with the best torques of the actuated joints its" if is_held else "its"
+    advice = "Give" if is_held else "Leave tau out, so that the actuated joints hold it; give"
+    raise StateError.of(
+        "modes",
+        Refusal(
+            Reason.NO_EQUILIBRIUM,
+            f"this state is no equilibrium: {held} mass would accelerate by {residual:.3g} m/s² (root mean square), "
+            f"most at {dof_names(model)[int(np.argmax(away))]!r}, and modes are those about a state at rest. {advice} "
+            "tau that holds it, or pass the position at which springs and gravity balance. tolerance= [rad, or of the "
+            "mechanism's length] allows a distance from it",
+        ),
+    )
 
 
 def _with_sign(shapes: np.ndarray, lengths: Sequence[float]) -> np.ndarray:
@@ -289,7 +271,9 @@ def _with_sign(shapes: np.ndarray, lengths: Sequence[float]) -> np.ndarray:
 
 def _notes(model: Model) -> tuple[str, ...]:
     out = []
-    if any(any(j.friction) for j in model.joints):
+    motors = [dict(a.settings) for a in model.actuators]
+    rubs = any(x.get("friction", 0.0) or x.get("efficiency", 1.0) != 1.0 for x in motors)
+    if rubs or any(any(j.friction) for j in model.joints):
         out.append("Coulomb friction has no part in modes")
     if model.contacts:
         out.append("contacts have no part in modes")

@@ -106,6 +106,8 @@ def output_rows(
         outputs = (*names, *(f"{x}.v" for x in names))
     one = isinstance(outputs, str | Mapping) or callable(outputs)
     every: Any = [outputs] if one else outputs
+    if not isinstance(every, Iterable):
+        raise InputError(f"linearize: outputs is {outputs!r}; expected names or functions, as ['elbow', 'tool.x']")
     rows = [row for each in every for row in _rows(changes, each)]
     twice = [row.name for k, row in enumerate(rows) if row.name in [x.name for x in rows[:k]]]
     if twice:

@@ -1,27 +1,29 @@
 """Models of fewer states: balanced and modal truncation, with a bound of the error.
 
 A is split into blocks along its modes: with an ordered Schur form A = Q [T₁ S; 0 T₂] Qᵀ and T₁ X − X T₂ = −S, the
-blocks T₁ and T₂ do not act on each other. The stable block is balanced by the square-root method: Gramians
+blocks T₁ and T₂ do not act on each other. The stable block is balanced by the square-root method: roots of the Gramians
 P = L Lᵀ, Q = K Kᵀ, Kᵀ L = U σ Vᵀ, and the states along the largest σ are kept. Any stable system with Hankel singular
 values σ has a gain of at most 2 Σ σ at every frequency [Enns 1984; Glover 1984], which bounds both truncations.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spanloop.errors import InputError
+from spanloop.errors import InputError, SpanloopWarning
 from spanloop.linear.optional_packages import optional
-from spanloop.linear.responses import decay, decays, grows, rounded, spectrum
+from spanloop.linear.responses import decay, decays, frequency_response, grows, rounded, spectrum
 
 if TYPE_CHECKING:
     from spanloop.linear.linear_model import LinearModel
 
 METHODS = ("balanced", "modal")
+_LEAST = 1e-15  # of the largest Hankel singular value: what is less cannot be told from 0
 _SAME = 1e-7  # relative distance of poles that count as one
 
 
@@ -41,17 +43,91 @@ def reduced(model: LinearModel, order: int, method: str) -> LinearModel:
         raise InputError(f"reduced: method is {method!r}; expected 'balanced' or 'modal'")
     if isinstance(order, bool) or not isinstance(order, int | np.integer) or not 0 <= order <= len(model.states):
         raise InputError(f"reduced: order is {order!r}; expected a whole number from 0 to {len(model.states)}")
-    A, B, C, bound = _balanced(model, int(order)) if method == "balanced" else _modal(model, int(order))
+    scaled = _scaled(model)
+    A, B, C, bound = _balanced(scaled, int(order)) if method == "balanced" else _modal(scaled, int(order))
     n = len(A)
-    return replace(
+    small = replace(
         model, A=A, B=B, C=C, drift=np.zeros(n), states=tuple(f"z{k + 1}" for k in range(n)), state_units=("",) * n,
-        point=None, mass=None, error_bound=model.error_bound + bound, name=f"{model.name}, {method} of order {n}",
+        point=None, mass=None, name=f"{model.name}, {method} of order {n}",
     )  # fmt: skip
+    bound, found = _checked(model, small, bound)
+    if n < order:
+        found = (*found, f"order {order} was asked for; rounding determines {n} states only, and this model has those")
+    for note in found:
+        warnings.warn(f"reduced: {note}", SpanloopWarning, stacklevel=3)
+    return replace(small, error_bound=model.error_bound + bound, notes=(*model.notes, *found))
+
+
+def _checked(model: LinearModel, small: LinearModel, bound: float) -> tuple[float, tuple[str, ...]]:
+    """The bound, no less than the error at many frequencies, and what is to be said about it.
+
+    In exact arithmetic the bound holds; stiff models lose digits, and the error that is left is measured.
+    """
+    if not np.isfinite(bound):
+        return bound, ()
+    omega = _probes(model, small)
+    whole = frequency_response(model, omega)
+    error, gain = _gains(whole - frequency_response(small, omega)), _gains(whole)
+    excess = max(0.0, error - bound)
+    raised = bound + 4.0 * excess + 1e-14 * gain
+    if excess <= 1e-6 * max(gain, bound):
+        return raised, ()
+    return raised, (
+        f"rounding adds to the error: 2 Σ of the Hankel singular values left out is {bound:.3g}, the error found "
+        f"{error:.3g}; error_bound is four times what is found beyond the sum. Leave out fast or stiff modes first, "
+        "or use another order",
+    )
+
+
+def _gains(response: np.ndarray) -> float:
+    """The largest gain of responses (n, p, m) that are finite."""
+    finite = response[np.isfinite(response).all(axis=(1, 2))]
+    return float(np.linalg.norm(finite, 2, axis=(1, 2)).max(initial=0.0)) if finite.size else 0.0
+
+
+def _probes(model: LinearModel, small: LinearModel) -> np.ndarray:
+    """Frequencies (n,) [rad/s] that show an error: those of all poles, and between; not at undamped poles."""
+    fades, lasting = [], []
+    for one in (model, small):
+        values = spectrum(one)[0]
+        speeds = _speeds(one, values)
+        is_fading = decays(one, values) & np.isfinite(speeds)
+        fades.append(speeds[is_fading])
+        lasting.append(np.abs(speeds[~is_fading].imag))
+    all_fading, stays = np.concatenate(fades), np.concatenate(lasting)
+    sizes = np.abs(all_fading)
+    sizes = sizes[sizes > 0.0]
+    span = np.geomspace(1e-2 * sizes.min(), 1e2 * sizes.max(), 200) if len(sizes) else np.zeros(0)
+    side = np.linspace(-2.0, 2.0, 9)
+    peaks = (np.abs(all_fading.imag)[:, None] + side * np.abs(all_fading.real)[:, None]).ravel()
+    omega = np.unique(np.concatenate([[0.0], span, sizes, peaks[peaks > 0.0]]))
+    if model.step is not None:
+        omega = np.append(omega[omega < np.pi / model.step], np.pi / model.step)
+    near = np.abs(omega[:, None] - stays) < 1e-3 * np.maximum(stays, sizes.min(initial=1.0))
+    return np.asarray(omega[~near.any(axis=1)])
+
+
+def _speeds(model: LinearModel, values: np.ndarray) -> np.ndarray:
+    """Poles (n,) of one model as those of continuous time [1/s]."""
+    if model.step is None:
+        return values
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.log(values) / model.step)
+
+
+def _scaled(model: LinearModel) -> LinearModel:
+    """The model in states of comparable size: scaled by powers of two, without rounding."""
+    linalg = optional("scipy.linalg", "reduced", "scipy")
+    if not len(model.A):
+        return model
+    A, (scale, _) = linalg.matrix_balance(model.A, permute=False, separate=True)
+    return replace(model, A=A, B=model.B / scale[:, None], C=model.C * scale)
 
 
 def hankel_singular_values(model: LinearModel) -> np.ndarray:
     """Those of the stable part, largest first."""
-    return _balancing(model, _split(model, _decaying(model))[0])[0]
+    scaled = _scaled(model)
+    return _balancing(scaled, _split(scaled, _decaying(scaled))[0])[0]
 
 
 # ---- balanced
@@ -68,7 +144,9 @@ def _balanced(model: LinearModel, order: int) -> tuple[np.ndarray, np.ndarray, n
             "method='modal'"
         )
     sigma, left, right = _balancing(model, stable)
-    rank = int((sigma > 1e-14 * sigma.max(initial=0.0)).sum())  # states beyond it have no part in the response
+    if order == len(model.A):
+        return model.A, model.B, model.C, 0.0
+    rank = int((sigma > _LEAST * sigma.max(initial=0.0)).sum())  # states beyond it have no part in the response
     kept = min(kept, rank)
     root = np.sqrt(sigma[:kept])
     W, T = left[:, :kept] / root, right[:, :kept] / root  # Wᵀ T = 1
@@ -82,20 +160,41 @@ def _balancing(model: LinearModel, part: Part) -> tuple[np.ndarray, np.ndarray, 
     linalg = optional("scipy.linalg", "reduced", "scipy")
     if not len(part.A):
         return np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0))
-    gramian: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    if model.step is None:
-        gramian = lambda a, b: linalg.solve_continuous_lyapunov(a, -b @ b.T)  # noqa: E731
-    else:
-        gramian = lambda a, b: linalg.solve_discrete_lyapunov(a, b @ b.T)  # noqa: E731
-    L, K = _root(gramian(part.A, part.B)), _root(gramian(part.A.T, part.C.T))
+    L = _gramian_root(linalg, part.A, part.B, model.step is not None)
+    K = _gramian_root(linalg, part.A.T, part.C.T, model.step is not None)
     U, sigma, Vt = np.linalg.svd(K.T @ L)
     return sigma, K @ U, L @ Vt.T
 
 
-def _root(P: np.ndarray) -> np.ndarray:
-    """L with L Lᵀ = P; rounding may leave P slightly indefinite."""
-    w, V = np.linalg.eigh(0.5 * (P + P.T))
-    return V * np.sqrt(np.clip(w, 0.0, None))
+def _gramian_root(linalg: Any, A: np.ndarray, B: np.ndarray, is_discrete: bool) -> np.ndarray:
+    """L (k, k) with L Lᵀ = P, where A P + P Aᵀ + B Bᵀ = 0, or P = A P Aᵀ + B Bᵀ in discrete time.
+
+    Hammarling's method: with the complex Schur form A = V T Vᴴ the columns of the triangular root follow from the last
+    to the first, each with one pole λ, and B is changed by one dyad. P itself, whose small parts would drown in
+    rounding, is never formed.
+    """
+    T, V = linalg.schur(A, output="complex")
+    G, R = V.conj().T @ B, np.zeros_like(T)
+    for k in range(len(T) - 1, -1, -1):
+        size, pole = np.linalg.norm(G[k]), T[k, k]
+        if size == 0.0:
+            continue
+        u = G[k].conj() / size
+        along, T1, t = G[:k] @ u, T[:k, :k], T[:k, k]
+        if is_discrete:
+            rate = np.sqrt((1.0 - abs(pole)) * (1.0 + abs(pole)))
+            R[k, k] = size / rate
+            r = linalg.solve_triangular(np.eye(k) - pole.conj() * T1, t * R[k, k] * pole.conj() + rate * along)
+            change = rate * (T1 @ r + t * R[k, k]) - (1.0 + pole) * along
+        else:
+            rate = np.sqrt(-2.0 * pole.real)
+            R[k, k] = size / rate
+            r = linalg.solve_triangular(T1 + pole.conj() * np.eye(k), -rate * along - t * R[k, k])
+            change = -rate * r
+        R[:k, k] = r
+        G = G[:k] + np.outer(change, u.conj())
+    whole = V @ R
+    return np.asarray(np.linalg.qr(np.concatenate([whole.real, whole.imag], axis=1).T)[1]).T
 
 
 # ---- modal
@@ -105,15 +204,33 @@ def _modal(model: LinearModel, order: int) -> tuple[np.ndarray, np.ndarray, np.n
     ranked = _by_dominance(model)
     chosen, others = ranked[:order], ranked[order:]
 
-    def is_dropped(x: complex) -> bool:
-        return bool(np.abs(others - x).min(initial=np.inf) < np.abs(chosen - x).min(initial=np.inf) - _SAME * abs(x))
-
-    dropped, kept = _split(model, is_dropped)
+    if not _fits(ranked, order):
+        fitting = [k for k in range(1, len(ranked) + 1) if _fits(ranked, k)]
+        near = [*[k for k in fitting if k < order][-1:], *[k for k in fitting if k > order][:1]]
+        raise InputError(
+            f"reduced: order {order} would split a pair of poles or poles that coincide; use "
+            + (" or ".join(map(str, near)) or "method='balanced'")
+        )
+    dropped, kept = _split(model, lambda x: _is_dropped(x, chosen, others))
     if len(kept.A) != order:
         raise InputError(
-            f"reduced: order {order} would split a pair of poles or poles that coincide; use {len(kept.A)}"
+            f"reduced: order {order} would split poles that rounding cannot tell apart; use another order, or "
+            "method='balanced'"
         )
     return kept.A, kept.B, kept.C, _gain_bound(model, dropped)
+
+
+def _is_dropped(x: complex, chosen: np.ndarray, others: np.ndarray) -> bool:
+    """Whether a pole is nearer to others than to those that are chosen."""
+    return bool(np.abs(others - x).min(initial=np.inf) < np.abs(chosen - x).min(initial=np.inf) - _SAME * abs(x))
+
+
+def _fits(ranked: np.ndarray, order: int) -> bool:
+    """Whether the first poles can be kept without splitting pairs: conjugates and poles that coincide stay together."""
+    chosen, others = ranked[:order], ranked[order:]
+    apart = np.abs(chosen[:, None] - others) > _SAME * np.abs(chosen[:, None])
+    pairs = np.abs(chosen[:, None].conj() - others) > _SAME * np.abs(chosen[:, None])
+    return bool((apart & pairs).all())
 
 
 def _by_dominance(model: LinearModel) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,17 +10,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spanloop.errors import InputError, UnsupportedError, nearest
+from spanloop.errors import InputError, SpanloopWarning, UnsupportedError, listed, nearest
+from spanloop.linear.input_columns import left_out
 from spanloop.linear.optional_packages import optional
 from spanloop.linear.responses import decay, decays, poles, rounded, spectrum
+from spanloop.math.scalar import where
 from spanloop.model.user_input import number
 
 if TYPE_CHECKING:
     from spanloop.linear.linear_model import LinearModel
+    from spanloop.linear.operating_point import OperatingPoint
 
 Weights = float | ArrayLike | Mapping[str, float] | None
 _HIDDEN = 1e-6  # relative size of a singular value below which a mode is out of reach; double poles err by 1e-8
 _TIME = 0.5  # [s]
+_LATE = 0.05  # of the time of the closed loop's fastest pole: a lag or delay that counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +62,11 @@ class Regulator:
         return float(self.K[row, _place(state, self.model.states, "gain: state")])
 
     @property
-    def controller(self) -> StateFeedback:
+    def controller(self) -> StateFeedback | HeldFeedback:
         """tau = tau₀ − K x about the operating point, for sl.simulate(model, controller=...).
+
+        That of a model in discrete time holds its torques over each step of that model. Warns (SpanloopWarning) of
+        actuators whose lag or delay is not short beside the closed loop.
 
         UnsupportedError: the operating point is no equilibrium, or an input is no torque of a joint.
         """
@@ -78,7 +86,28 @@ class Regulator:
             raise UnsupportedError(
                 f"controller: input {others[0]!r} is no torque of a joint; a controller gives torques alone"
             )
-        return StateFeedback(self)
+        self._warn_of_slow_actuators(point)
+        return StateFeedback(self) if self.model.step is None else HeldFeedback(StateFeedback(self), self.model.step)
+
+    def _warn_of_slow_actuators(self, point: OperatingPoint) -> None:
+        """Warn of motors that follow too late for gains that do not know it."""
+        values = np.log(self.poles.astype(complex)) / self.model.step if self.model.step else self.poles
+        fastest = float(np.abs(values).max(initial=0.0))
+        slow = []
+        for actuator in point.model.actuators:
+            given, joint = dict(actuator.settings), point.model.joint(actuator.joint)
+            places = range(point.model.nv)[point.model.v_slice(joint.name)]
+            late = float(given.get("lag", 0.0)) + float(given.get("delay", 0.0))
+            if late * fastest > _LATE and not joint.driven and set(places) & set(point.torque_dofs):
+                slow.append(f"{actuator.name} ({', '.join(left_out(point.model, actuator))})")
+        if slow:
+            warnings.warn(
+                f"controller: the linear model leaves out lag and delay of actuators: {listed(slow, 4)}. The fastest "
+                f"pole of the closed loop has the time {1.0 / fastest:.2g} s, so the mechanism may diverge. Design "
+                "slower gains (a longer time=, a larger R), and simulate them",
+                SpanloopWarning,
+                stacklevel=3,
+            )
 
     def __str__(self) -> str:
         width = max((len(x) for x in self.model.states), default=0)
@@ -102,16 +131,65 @@ class StateFeedback:
 
     def __call__(self, t: Any, q: Any, v: Any) -> Any:
         """The torques (nv) at time t in q (nq), v (nv)."""
+        out: list[Any] = [float(f) for f in self.tau]
+        for place, change in zip(self.torque_dofs, self.changes(q, v), strict=True):
+            out[place] = out[place] - change
+        return out
+
+    def changes(self, q: Any, v: Any) -> list[Any]:
+        """K x (m) in q (nq), v (nv)."""
+        self._refuse_another_model(getattr(q, "model", None))
         moved: list[Any] = []
         for joint in self.model.joints:
             s = self.model.q_slice(joint.name)
             if joint.kind.nv:
                 moved += joint.kind.minus([q[k] for k in range(s.start, s.stop)], [float(x) for x in self.q[s]])
         x = [moved[k] for k in self.dofs] + [v[k] for k in self.dofs]
-        out: list[Any] = [float(f) for f in self.tau]
-        for row, place in zip(self.K, self.torque_dofs, strict=True):
-            out[place] = out[place] - sum(float(k) * part for k, part in zip(row, x, strict=True) if k)
+        return [sum(float(k) * part for k, part in zip(row, x, strict=True) if k) for row in self.K]
+
+    def _refuse_another_model(self, other: Any) -> None:
+        """Refuse a simulation of a model with other joints; masses and other numbers may differ."""
+        mine = [(j.name, j.kind) for j in self.model.joints]
+        if other is not None and [(j.name, j.kind) for j in other.joints][: len(mine)] != mine:
+            raise InputError(
+                f"controller: the regulator is that of model {self.model.name!r}, and model {other.name!r} has other "
+                "joints; linearise the model that is simulated"
+            )
+
+
+class HeldFeedback:
+    """State feedback that is sampled every `step` seconds and held in between: a controller for sl.simulate.
+
+    Its memory: the time since the last sample, −1 before the first, then K x of that sample. The first sample is taken
+    at the end of the simulation's first step, during which the torques follow the state.
+    """
+
+    inputs = 0
+
+    def __init__(self, law: StateFeedback, step: float):
+        self.law, self.step, self.memory = law, step, 1 + len(law.K)
+
+    def start(self, model: Any) -> list[float]:
+        """The memory at the start of a run."""
+        return [-1.0] + [0.0] * len(self.law.K)
+
+    def torques(self, t: Any, q: Any, v: Any, u: Any, z: Any) -> list[Any]:
+        """The torques (nv) at time t in q (nq), v (nv)."""
+        out: list[Any] = [float(f) for f in self.law.tau]
+        for place, now, held in zip(self.law.torque_dofs, self.law.changes(q, v), list(z)[1:], strict=True):
+            out[place] = out[place] - where(z[0] < 0.0, now, held)
         return out
+
+    def update(self, t: Any, h: Any, q: Any, v: Any, u: Any, z: Any) -> list[Any]:
+        """The memory after a step of length h that ended in q, v; a step longer than `step` leaves no number."""
+        late = h > self.step * (1.0 + 1e-9)
+        clock = where(z[0] < 0.0, 0.0, z[0]) + h
+        is_due = clock > self.step - 0.5 * h
+        samples = [
+            where(late, np.nan, where(is_due, now, where(z[0] < 0.0, now, held)))
+            for now, held in zip(self.law.changes(q, v), list(z)[1:], strict=True)
+        ]
+        return [where(is_due, clock - self.step, clock), *samples]
 
 
 def lqr(model: LinearModel, Q: Weights, R: Weights, time: float | None) -> Regulator:
@@ -119,6 +197,10 @@ def lqr(model: LinearModel, Q: Weights, R: Weights, time: float | None) -> Regul
     linalg = optional("scipy.linalg", "lqr", "scipy")
     if not model.inputs:
         raise InputError("lqr: the model has no inputs; name joints in inputs=[...] of robot.linearize")
+    if time is not None and Q is not None and R is not None:
+        raise InputError(
+            f"lqr: time={time!r} belongs to the default weights, and Q and R are both given; leave one out"
+        )
     own_Q, own_R = _energies(model, time) if Q is None or R is None else (None, None)
     weights_Q = own_Q if Q is None else _state_weights(model, Q)
     weights_R = own_R if R is None else _input_weights(model, R)
@@ -129,6 +211,7 @@ def lqr(model: LinearModel, Q: Weights, R: Weights, time: float | None) -> Regul
     solve = linalg.solve_continuous_are if model.step is None else linalg.solve_discrete_are
     try:
         P = solve(model.A, model.B, weights_Q, weights_R)
+        P = 0.5 * (P + P.T)
     except (np.linalg.LinAlgError, ValueError) as error:
         raise InputError(
             f"lqr: the Riccati equation has no solution to working precision ({error}); scale Q and R"
@@ -239,6 +322,7 @@ def _energies(model: LinearModel, time: float | None) -> tuple[np.ndarray, np.nd
     Q[:n, :n], Q[n:, n:] = model.mass / T**2, model.mass
     gained = model.B[n:] * (T if model.step is None else T / model.step)
     R = gained.T @ model.mass @ gained
+    R = 0.5 * (R + R.T)
     diagonal = np.diag(R).copy()
     scaled = R / np.sqrt(np.outer(diagonal, diagonal)) if (diagonal > 0.0).all() else np.zeros_like(R)
     if len(R) and np.linalg.eigvalsh(scaled)[0] < 1e-6:  # inputs that do the same, or nothing
@@ -260,10 +344,10 @@ def _state_weights(model: LinearModel, given: Any) -> np.ndarray:
     Q = np.zeros((len(model.states),) * 2)
     for name, weight in given.items():
         if name in model.states:
-            row = np.eye(len(model.states))[model.states.index(name)]
+            rows = np.eye(len(model.states))[[model.states.index(name)]]
         else:
-            row = model.C[_place(name, model.outputs, "lqr: Q", model.states)]
-        Q += _weight(weight, f"Q[{name!r}]") * np.outer(row, row)
+            rows = model.C[_places(name, model.outputs, "lqr: Q", model.states)]
+        Q += _weight(weight, f"Q[{name!r}]") * (rows.T @ rows)
     return Q
 
 
@@ -272,20 +356,21 @@ def _input_weights(model: LinearModel, given: Any) -> np.ndarray:
         return _matrix(given, model.inputs, "R", definite=True)
     diagonal = np.ones(len(model.inputs))
     for name, weight in given.items():
-        diagonal[_place(name, model.inputs, "lqr: R")] = _weight(weight, f"R[{name!r}]")
+        diagonal[_places(name, model.inputs, "lqr: R")] = _weight(weight, f"R[{name!r}]")
     return _matrix(diagonal, model.inputs, "R", definite=True)
 
 
 def _matrix(given: Any, names: Sequence[str], what: str, definite: bool) -> np.ndarray:
     """A symmetric matrix from a number, a diagonal or a matrix."""
+    n, wrong = len(names), ""
     try:
         x = np.asarray(given, dtype=float)
     except (TypeError, ValueError):
-        x = np.full((), np.nan)
-    n = len(names)
+        x, wrong = np.zeros(()), f"{given!r}"
     full = x * np.eye(n) if x.shape in ((), (n,)) else x
-    wrong = ""
-    if not np.isfinite(full).all():
+    if wrong:
+        pass
+    elif not np.isfinite(full).all():
         wrong = "not finite"
     elif full.shape != (n, n):
         wrong = f"of shape {x.shape}"
@@ -317,6 +402,21 @@ def _place(name: str, names: Sequence[str], what: str, others: Sequence[str] = (
     if name not in names:
         raise InputError(f"{what}: there is no {name!r}; {nearest(str(name), [*others, *names])}")
     return list(names).index(name)
+
+
+def _places(name: str, names: Sequence[str], what: str, others: Sequence[str] = ()) -> list[int]:
+    """The places of a name as linearize takes it: "tip.x" is "tip.position.x", "tip.velocity" its three axes."""
+    front, _, last = str(name).rpartition(".")
+    several = {f"{name}.{axis}" for axis in "xyz"}
+    found = [k for k, x in enumerate(names) if x in several or _numbered(x, name)]
+    if name in names or not (found or f"{front}.position.{last}" in names):
+        return [_place(name, names, what, others)]
+    return found or [list(names).index(f"{front}.position.{last}")]
+
+
+def _numbered(name: str, function: str) -> bool:
+    """Whether a name is that of one of several numbers of a function, "f[2]"."""
+    return name.startswith(f"{function}[") and name.endswith("]") and name[len(function) + 1 : -1].isdigit()
 
 
 def _listed(values: Sequence[complex] | np.ndarray) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spanloop.errors import InputError
+from spanloop.errors import InputError, SpanloopWarning
 from spanloop.linear.optional_packages import optional
 from spanloop.model.user_input import number
 
@@ -17,7 +18,12 @@ if TYPE_CHECKING:
 
 _ROUNDING = 10.0 * np.finfo(float).eps
 _LARGEST = 1e-3  # of the root of A's size: the largest error of a pole that is taken for rounding
+_SINGULAR = 0.02 / np.finfo(float).eps  # condition of s − A at which rounding cannot tell s from a pole
+_HIDDEN = 1e-9  # part of a response that counts as rounding
+_POINTS = 64  # on a circle around a pole
 _SAMPLES = 400
+_MOST_SAMPLES = 20_000
+_SIGNIFICANT = 1e-3  # of the largest part of a step response: modes that its times show
 
 
 def poles(model: LinearModel) -> np.ndarray:
@@ -112,28 +118,51 @@ def frequency_response(model: LinearModel, frequencies: ArrayLike) -> np.ndarray
     s = 1j * omega if model.step is None else np.exp(1j * omega * model.step)
     k = model.A.shape[-1]
     left = s.reshape(-1, 1, 1) * np.eye(k) - model.A[..., None, :, :]
-    right = np.broadcast_to(model.B[..., None, :, :], (*left.shape[:-1], model.B.shape[-1]))
-    x = _solved(left, right)
-    with np.errstate(invalid="ignore"):
-        y = model.C[..., None, :, :] @ x + model.D[..., None, :, :]
-    y[~np.isfinite(x).all(axis=(-2, -1))] = np.inf
-    y[~np.isfinite(model.A).all(axis=(-2, -1))] = np.nan
+    inverse = _inverses(left)
+    with np.errstate(invalid="ignore", over="ignore"):
+        y = model.C[..., None, :, :] @ (inverse @ model.B[..., None, :, :]) + model.D[..., None, :, :]
+        sizes = np.abs(s).reshape(-1, 1, 1) * np.eye(k) + np.abs(model.A)[..., None, :, :]
+        condition = np.einsum("...ij,...ji->...i", np.abs(inverse), sizes).max(axis=-1, initial=0.0)
+    is_known = np.isfinite(model.A).all(axis=(-2, -1))
+    for *row, n in np.argwhere(~(condition < _SINGULAR) & is_known[..., None]):
+        of = tuple(row)
+        y[(*of, n)] = _at_pole(model.A[of], model.B[of], model.C[of], s.ravel()[n]) + model.D[of]
+    y[~is_known] = np.nan
     return y if omega.ndim else y[..., 0, :, :]
 
 
-def _solved(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """left⁻¹ right, inf where left is singular."""
+def _inverses(left: np.ndarray) -> np.ndarray:
+    """The inverses of matrices (..., k, k), NaN where they are singular."""
     try:
-        return np.linalg.solve(left, right)
+        return np.linalg.inv(left)
     except np.linalg.LinAlgError:
         pass
-    out = np.full(right.shape, np.inf, dtype=complex)
+    out = np.full(left.shape, np.nan, dtype=complex)
     for k in np.ndindex(left.shape[:-2]):
         try:
-            out[k] = np.linalg.solve(left[k], right[k])
+            out[k] = np.linalg.inv(left[k])
         except np.linalg.LinAlgError:
             continue
     return out
+
+
+def _at_pole(A: np.ndarray, B: np.ndarray, C: np.ndarray, s: complex) -> np.ndarray:
+    """C (s − A)⁻¹ B (p, m) where s is a pole: inf in the entries that have it, the limit in the others.
+
+    Around s lies a circle that encloses no other poles. The Laurent series there has no negative powers in an entry
+    without the pole, and its mean is the limit.
+    """
+    distances = np.sort(np.abs(np.linalg.eigvals(A) - s))
+    scale = max(float(distances[-1]), abs(s)) or 1.0
+    steps = np.append(np.maximum(distances, 1e-6 * scale), 10.0 * scale)
+    place = int(np.argmax(steps[1:] / steps[:-1]))
+    radius = max(0.1 * steps[place + 1], np.sqrt(steps[place] * steps[place + 1]))
+    turns = np.exp(2j * np.pi * np.arange(_POINTS) / _POINTS)
+    x = np.linalg.inv((s + radius * turns)[:, None, None] * np.eye(len(A)) - A) @ B
+    terms = np.fft.fft(C @ x, axis=0) / _POINTS
+    size = (np.abs(C) @ np.abs(x)).max(axis=0)
+    has_pole = np.abs(terms[_POINTS // 2 :]).max(axis=0) > _HIDDEN * size
+    return np.where(has_pole, np.inf, terms[0])
 
 
 def usual_frequencies(model: LinearModel, count: int = _SAMPLES) -> np.ndarray:
@@ -175,21 +204,23 @@ def discrete(model: LinearModel, step: float) -> LinearModel:
     return replace(model, **parts, step=h)
 
 
-def simulated(model: LinearModel, times: ArrayLike, u: ArrayLike | None, x: ArrayLike | None) -> np.ndarray:
+def simulated(
+    model: LinearModel, times: ArrayLike, u: ArrayLike | None, x: ArrayLike | None, caller: str = "simulate"
+) -> np.ndarray:
     """The outputs (n, p) at equally spaced times, inputs constant between them."""
-    t = np.asarray(times, dtype=float)
+    t = _numbers(caller, "times", times)
     steps = np.diff(t) if t.ndim == 1 else np.zeros(0)
     if not len(steps) or not (steps > 0.0).all() or np.ptp(steps) > 1e-9 * max(abs(t[-1] - t[0]), 1e-300):
         raise InputError(
-            f"simulate: times have shape {t.shape}; expected two or more (n,), equally spaced and rising [s]"
+            f"{caller}: times have shape {t.shape}; expected two or more (n,), equally spaced and rising [s]"
         )
     if model.step is not None and abs(steps[0] - model.step) > 1e-9 * model.step:
         raise InputError(
-            f"simulate: times are {steps[0]:g} s apart; the model is in discrete time, with {model.step:g} s"
+            f"{caller}: times are {steps[0]:g} s apart; the model is in discrete time, with {model.step:g} s"
         )
     moved = model if model.step is not None else discrete(model, (t[-1] - t[0]) / (len(t) - 1))
-    inputs = _shaped("u", u, (len(t), len(model.inputs)))
-    state = _shaped("x", x, (len(model.states),)).copy()
+    inputs = _inputs(caller, u, len(t), len(model.inputs))
+    state = _states(caller, x, len(model.states))
     states = np.empty((len(t), len(model.states)))
     for k in range(len(t)):
         states[k] = state
@@ -199,25 +230,75 @@ def simulated(model: LinearModel, times: ArrayLike, u: ArrayLike | None, x: Arra
 
 def step_response(model: LinearModel, times: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]:
     """Times (n,) and outputs (n, p, m) after each input steps to 1."""
-    t = _usual_times(model) if times is None else np.asarray(times, dtype=float)
-    columns = [simulated(model, t, row, None) for row in np.eye(len(model.inputs))]
+    t = _usual_times(model) if times is None else _numbers("step_response", "times", times)
+    columns = [simulated(model, t, row, None, "step_response") for row in np.eye(len(model.inputs))]
     return t, np.stack(columns, axis=-1) if columns else np.zeros((len(t), len(model.outputs), 0))
 
 
 def _usual_times(model: LinearModel) -> np.ndarray:
-    """Until the slowest motion has decayed or grown to e⁵, for at least a few periods of the slowest oscillation."""
+    """Until the slowest motion has decayed or grown to e⁵, with 18 samples or more in the fastest period.
+
+    Modes that have little part in the response do not count.
+    """
     if model.step is not None:
         return model.step * np.arange(_SAMPLES)
-    values, errors = spectrum(model)
+    values, errors = _in_steps(model)
     sizes, speed = np.abs(values), np.abs(values.real)
+    swings = np.abs(values.imag)[np.abs(values.imag) > np.maximum(speed, errors)]
     speed, sizes = speed[speed > errors], sizes[sizes > errors]
     end = 5.0 / speed.min() if len(speed) else 4.0 * np.pi / sizes.min() if len(sizes) else 1.0
-    return np.linspace(0.0, end, _SAMPLES)
+    count = max(_SAMPLES, int(np.ceil(end * swings.max(initial=0.0) / 0.35)) + 1)
+    if count > _MOST_SAMPLES:
+        shown = end * (_MOST_SAMPLES - 1) / (count - 1)
+        warnings.warn(
+            f"step_response: the slowest motion takes {end:.3g} s, the fastest period {2 * np.pi / swings.max():.3g} "
+            f"s; {_MOST_SAMPLES} samples show the first {shown:.3g} s. Give times for more",
+            SpanloopWarning,
+            stacklevel=4,
+        )
+        end, count = shown, _MOST_SAMPLES
+    return np.linspace(0.0, end, count)
 
 
-def _shaped(name: str, given: ArrayLike | None, shape: tuple[int, ...]) -> np.ndarray:
-    found = np.zeros(shape) if given is None else np.asarray(given, dtype=float)
+def _in_steps(model: LinearModel) -> tuple[np.ndarray, np.ndarray]:
+    """The poles (n,) that have a part in step responses, and what rounding may change in each."""
+    values, errors = spectrum(model)
+    known, right = np.linalg.eig(model.A)
+    left = _inverse(right)
+    if not len(values) or not np.isfinite(left).all():
+        return values, errors
+    parts = np.abs(model.C @ right)[:, :, None] * np.abs(left @ model.B)[None]  # outputs, modes, inputs
+    parts = parts / np.maximum(np.abs(known), 1e-300)[None, :, None]
+    counts = (parts > _SIGNIFICANT * parts.max(axis=1, keepdims=True, initial=0.0)).any(axis=(0, 2))
+    if not counts.any():
+        return values, errors
+    chosen = np.abs(values[:, None] - known[counts]).min(axis=1) <= 1e-9 * np.abs(values)
+    return values[chosen], errors[chosen]
+
+
+def _numbers(caller: str, name: str, given: ArrayLike) -> np.ndarray:
     try:
-        return np.broadcast_to(found, shape)
-    except ValueError:
-        raise InputError(f"simulate: {name} has shape {found.shape}; expected {shape}") from None
+        found = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"{caller}: {name} is {given!r}; expected numbers") from None
+    if not np.isfinite(found).all():
+        raise InputError(f"{caller}: {name} has numbers that are not finite; expected finite ones")
+    return found
+
+
+def _inputs(caller: str, given: ArrayLike | None, n: int, m: int) -> np.ndarray:
+    """Inputs (n, m) from (n, m) or constants (m,); with one input a number or (n,) too."""
+    found = np.zeros(m) if given is None else _numbers(caller, "u", given)
+    if m == 1 and found.shape in ((), (n,)):
+        found = found.reshape(-1, 1)
+    elif found.shape not in ((n, m), (m,)):
+        expected = f"({n}, {m}), or ({m},) of inputs that are constant"
+        raise InputError(f"{caller}: u has shape {found.shape}; expected {expected}")
+    return np.broadcast_to(found, (n, m))
+
+
+def _states(caller: str, given: ArrayLike | None, k: int) -> np.ndarray:
+    found = np.zeros(k) if given is None else _numbers(caller, "x", given)
+    if found.shape != (k,):
+        raise InputError(f"{caller}: x has shape {found.shape}; expected a number for each state ({k},)")
+    return found.copy()

@@ -18,7 +18,8 @@ def target_file(path: Any, what: str, endings: tuple[str, ...], others: str) -> 
         raise InputError(f"the path is {path!r}; expected the name of {what}, as 'run{endings[0]}'")
     where = Path(path)
     if where.suffix.lower() not in endings:
-        raise InputError(f"{path}: {what} ends in {' or '.join(endings)}; {others}")
+        more = f"; {others}" if others else ""
+        raise InputError(f"{path}: {what} ends in {' or '.join(endings)}{more}")
     if not where.parent.is_dir():
         raise InputError(f"{path}: there is no folder {str(where.parent)!r}; make it first")
     return where

@@ -437,6 +437,7 @@ def test_events_without_a_derivative_are_refused_with_the_moment(events, words):
     [
         ((0.1, 0.1), r"Attach\('latch'\) at a given time and Release.* a small change of their times decides"),
         ((0.1, 0.2), r"Release\('latch'\) at a given time happens at the last moment .* small change of its time"),
+        ((0.0, 0.1), r"Attach\('latch'\) at a given time happens at the start.* small change of its time"),
     ],
 )
 def test_times_that_coincide_or_end_a_run_have_no_derivative_and_may_be_given(times, words):

@@ -144,14 +144,17 @@ def _must_fire_at_once(parts: Parts, maps: EventMaps, moment: Moment, fired: np.
     for j in fired:
         is_fixed = _is_timed(maps, int(j)) and MOMENTS not in maps.moving
         if not (is_fixed or g[j] < -AT_ONCE):
+            timed = "its time", "Give a later at="
+            what, advice = timed if _is_timed(maps, int(j)) else ("the start", "Start away from it, or with it closed")
             raise _not_smooth(
                 f"{_name(maps, int(j))} happens at the start, t = {moment.time:.9g} s, where its value is {g[j]:.3g}: "
-                "a small change of the start decides when it happens. Start away from it, or with it closed"
+                f"a small change of {what} decides when it happens. {advice}"
             )
 
 
 def _alone(parts: Parts, maps: EventMaps, moment: Moment, fired: np.ndarray, g: np.ndarray) -> int:
     """The one watcher whose crossing is the event."""
+    logged = fired.tolist()
     if maps.problem.system.switching is not None:
         watchers = [_watcher(maps, int(j)) for j in fired]
         if all(w.moment >= 0 for w in watchers) and (len(fired) == 1 or MOMENTS not in maps.moving):
@@ -160,7 +163,8 @@ def _alone(parts: Parts, maps: EventMaps, moment: Moment, fired: np.ndarray, g: 
                           or len(fired) == 1], int)  # fmt: skip
     together = sorted({*fired.tolist(), *_crossing(parts, maps, moment, g)})
     if len(together) != 1:
-        raise _coincide(moment, [_name(maps, j) for j in together], all(_is_timed(maps, j) for j in together))
+        both = together or logged
+        raise _coincide(moment, [_name(maps, j) for j in both], all(_is_timed(maps, j) for j in both))
     return int(together[0])
 
 
@@ -186,10 +190,10 @@ def _must_not_be_last(parts: Parts, maps: EventMaps, moment: Moment, j: int) -> 
     timed = _is_timed(maps, j)
     if moment.time < parts.stop - NEAR * parts.h or (timed and MOMENTS not in maps.moving):
         return
-    what, advice = ("its time", "Give an earlier at=") if timed else ("the start", "Give a shorter duration")
+    what, advice = ("its time", "an earlier at= or a longer") if timed else ("the start", "another")
     raise _not_smooth(
         f"{_name(maps, j)} happens at the last moment of the duration, t = {moment.time:.9g} s: a small change of "
-        f"{what} decides whether it happens at all. {advice}, or a longer duration"
+        f"{what} decides whether it happens at all. Give {advice} duration"
     )
 
 

@@ -24,7 +24,7 @@ def bode(linear: LinearModel, *, frequencies: ArrayLike | None = None, ax: Any =
     frequencies (n,) [rad/s]: by default from a tenth of the slowest to ten times the fastest pole. Pairs that have no
     response are left out.
     """
-    omega = usual_frequencies(linear) if frequencies is None else np.asarray(frequencies, dtype=float)
+    omega = usual_frequencies(linear) if frequencies is None else _rising(frequencies)
     response = linear.frequency_response(omega)
     pairs = [(p, m) for p in range(len(linear.outputs)) for m in range(len(linear.inputs)) if response[:, p, m].any()]
     if not pairs or len(pairs) > _MOST:
@@ -44,6 +44,18 @@ def bode(linear: LinearModel, *, frequencies: ArrayLike | None = None, ax: Any =
     _mark_quarter_turns(phase_axes)
     legend(gain_axes, "output / input")
     return gain_axes, phase_axes
+
+
+def _rising(frequencies: ArrayLike) -> np.ndarray:
+    """Given frequencies in rising order; those that a logarithmic axis cannot have are refused."""
+    try:
+        omega = np.unique(np.asarray(frequencies, dtype=float))
+    except (TypeError, ValueError):
+        raise InputError(f"bode: frequencies are {frequencies!r}; expected numbers > 0 (n,) [rad/s]") from None
+    if not len(omega) or not np.isfinite(omega).all() or omega[0] <= 0.0:
+        found = f"from {omega[0]:g} to {omega[-1]:g}" if len(omega) else "none"
+        raise InputError(f"bode: frequencies are {found}; expected finite numbers > 0 (n,) [rad/s]")
+    return omega
 
 
 def _draw(gain_axes: Any, phase_axes: Any, omega: np.ndarray, values: np.ndarray, label: str, style: Any) -> None:
