@@ -1,1 +1,1 @@
-"""What follows from derivatives of kernels: Jacobians of trees and of closed motions, the regressor."""
+"""Derivatives of the dynamics: all of those of trees, and along closed motions."""
