@@ -69,6 +69,7 @@ def test_every_place_of_a_loop(inside, sort):
     assert difference(accelerations(case, method=METHOD, target="python"), expected) < 1e-9  # both on floats
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [5, pytest.param(17, marks=[pytest.mark.slow])])
 def test_rows_may_meet_in_any_order(seed):
     """Doubled closures beside loops inside; the second one changes nothing."""
@@ -143,6 +144,7 @@ def test_loops_inside_that_are_switched():
         assert difference(a, exact(left, case.q, v, case.tau)) < AGREE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["loop_accelerations", "loop_forces"])
 def test_loops_inside_with_given_accelerations_and_forces(name):
     """A relative acceleration along the DoF of a rod's pin, or a torque about it, against elimination."""

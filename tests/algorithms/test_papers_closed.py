@@ -124,6 +124,7 @@ def test_digits_lost_to_mass_ratios_beyond_a_million_are_not_answered():
     assert caught.value.reason in (Reason.ROUNDING, Reason.SINGULAR_MASS, Reason.SINGULAR_CLOSURE)
 
 
+@pytest.mark.slow
 def test_the_random_chains_are_as_they_should_be():
     """One to four chains, of both types, on the ground and on a moving support, closed by joints of every kind."""
     models = [random_chains(seed).model for seed in range(40)]

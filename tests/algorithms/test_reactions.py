@@ -54,6 +54,7 @@ def test_every_body_obeys_newton_and_euler(name):
         np.testing.assert_allclose(net[b.name], rate_of_momentum(model, robot, b, q, v, a), atol=1e-11 * largest)
 
 
+@pytest.mark.slow
 def test_forces_that_redundant_rows_leave_open_are_marked():
     _, robot, q, v, tau = state("four_bar")
     f = robot.reactions(q, v, tau)

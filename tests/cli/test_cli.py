@@ -540,6 +540,7 @@ def test_zoo_exports_what_loads_again(capsys, tmp_path):
     assert sl.load(tmp_path / "x.toml") == sl.zoo.stewart()
 
 
+@pytest.mark.slow
 def test_bench_measures_and_gives_reasons_for_what_it_cannot(capsys):
     data = json.loads(run(capsys, "bench", "zoo:four_bar", "--seconds", "0.01", "--json")[1])
     costs = {c["what"]: c for c in data["costs"]}

@@ -145,6 +145,7 @@ def test_events_of_file_and_command_line_are_printed_and_listed(capsys, tmp_path
     assert (release["kind"], release["closed"], release["energy_lost"]) == ("release", [], 0.0)
 
 
+@pytest.mark.slow
 def test_a_run_with_contacts_prints_them(capsys, tmp_path):
     ball = sl.Builder("ball").body("ball", mass=1.0, inertia=(0.004, 0.004, 0.004)).free("root", "world", "ball")
     path = tmp_path / "ball.toml"

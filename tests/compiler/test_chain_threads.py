@@ -229,6 +229,7 @@ def test_bits_do_not_depend_on_who_computes():
                 time.sleep(0.002)
 
 
+@pytest.mark.slow
 def test_two_callers_at_once_get_their_own_answers():
     """By the compiled call and by the call that lets other threads of Python run."""
     kernel = divided("arms 3 pin", threads=3)
@@ -252,6 +253,7 @@ def test_two_callers_at_once_get_their_own_answers():
     assert not wrong
 
 
+@pytest.mark.slow
 def test_a_batch_is_that_of_the_undivided_kernel():
     q, v, tau = state("arms 2 ball")
     many = (np.stack([q] * 9), v, np.outer(np.arange(9.0), tau))

@@ -58,6 +58,7 @@ def _spin(robot, q, v, contact):
     return of(contact.a) - of(contact.b)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [chain(), leg()], ids=["chain", "leg with loops"])
 def test_the_matrix_is_that_of_dense_algebra(model):
     robot, rng = sl.Dynamics(model), np.random.default_rng(1)

@@ -43,6 +43,7 @@ def test_from_four_thirds_on_the_rod_jams(friction):
     assert found.force[1, 0, 2] == pytest.approx(9.81 / (1.6 + 1.2 * friction), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_an_impulse_or_ends_at_a_jam():
     """Whatever the step, the impulse stops the slip: W = [[1.6, 1.2], [1.2, 3.4]] /kg, so that it is 0.3 N s."""
     model, q, v = known.painleve_rod(1.5, HALF), [0.0, HALF * np.sin(STEEP), STEEP], [1.0, 0.0, 0.0]

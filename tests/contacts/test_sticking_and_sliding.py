@@ -27,6 +27,7 @@ def speeds(run) -> np.ndarray:
 # ---- a slope
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BASES)
 def test_a_box_sticks_on_a_slope_up_to_tan_angle_of_mu(name):
     """The threshold is known to 1e-9: just below it nothing moves, just above it slides as it should."""

@@ -99,6 +99,7 @@ def test_gears_and_held_joints():
     agree(found.da_dv, by_v)
 
 
+@pytest.mark.slow
 def test_switched_loops():
     robot, q = sl.Dynamics(switchable_five_bar()), zoo.five_bar_start()
     tau = np.array((0.3, -0.5, 0.2, 0.4))
@@ -127,6 +128,7 @@ def test_driven_loops_hold_what_drives_them():
     agree(found.da_dv, by_v)
 
 
+@pytest.mark.slow
 def test_a_mechanism_without_mobility_has_no_columns():
     robot = sl.Dynamics(linkage("d", driven=True))
     q = robot.assemble(np.array([-0.9, 0.8, -1.6]))

@@ -216,6 +216,7 @@ def test_derivatives_are_views_of_the_array_that_is_given():
     close(found.da_dtau @ torques.dtau_da, np.eye(3), 1e-12)
 
 
+@pytest.mark.slow
 def test_places_far_from_the_origin_lose_no_digits():
     model = sl.zoo.quadruped()
     robot, (q, v, x) = sl.Dynamics(model), numbers(model)

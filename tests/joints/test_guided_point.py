@@ -61,6 +61,7 @@ def between_arms(kind) -> tuple[sl.Dynamics, np.ndarray]:
     return robot, robot.assemble(np.random.default_rng(3).uniform(-0.5, 0.5, 12))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_are_the_derivatives_of_errors(kind):
     robot, q = between_arms(KINDS[kind])

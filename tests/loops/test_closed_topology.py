@@ -364,6 +364,7 @@ def test_states_without_an_answer_are_nan_and_harm_no_other():
         assert np.isnan(pair.forward_dynamics(np.full_like(Q, np.nan), c.v, c.tau)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["cpu", "python"])
 def test_an_open_loop_is_refused_with_its_name(target):
     arms, held, closures, q = arms_and_object(2, "spherical")
@@ -394,6 +395,7 @@ def test_lost_rank_is_refused_or_answered_on_demand():
     assert difference(found, exact(case.model, case.q, case.v, case.tau)) < AGREE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["one wrist", pytest.param("both wrists", marks=[pytest.mark.slow])])
 def test_an_arm_in_a_singular_position_is_no_obstacle(which):
     for distance in (1e-6, 0.0):

@@ -159,6 +159,7 @@ def test_torques_are_the_least_of_all_that_make_the_motion():
     np.testing.assert_allclose(robot.inverse_dynamics(q, v, a, weights=by_name), weighted, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_force_of_one_arm_can_be_given():
     robot, q, v, a = motion("arms 2")
     squeeze = np.array((1.0, -2.0, 0.5, 30.0, 10.0, -20.0))

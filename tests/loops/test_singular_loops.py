@@ -152,6 +152,7 @@ def test_forces_of_redundant_rows_are_the_shortest_and_marked(name):
 # ---- singular configurations
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distance", DISTANCES)
 @pytest.mark.parametrize("case", SINGULAR, ids=lambda c: c.name)
 def test_at_singular_positions_the_answer_is_right_or_refused(case: Singular, distance: float):

@@ -255,6 +255,7 @@ def test_sines_and_turnings_have_their_derivatives():
         np.testing.assert_allclose((np.array(w) - np.array(turn(t - h)[1])) / (2 * h), alpha, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_tool_follows_a_line_and_keeps_its_orientation():
     model = sl.zoo.puma()
     pose = sl.Dynamics(model).pose(START, "tool")

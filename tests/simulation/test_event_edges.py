@@ -181,6 +181,7 @@ def test_a_condition_that_becomes_no_number_is_named(alone):
     assert f"the condition of {'near' if alone else 'hold'!r} is no number at t = 0.009" in run.outcome.sentence
 
 
+@pytest.mark.slow
 def test_the_note_on_conditions_leaves_out_what_is_not_there_yet():
     b = sl.Builder("part").body("part", 1.0, inertia=(0.01,) * 3).free("flight", "world", "part")
     model = b.loop("world", "part", "fixed", name="grip", switchable=True).build()

@@ -34,6 +34,7 @@ def string(speeds):
     return sl.simulate(known.point("string", 1.0), q, v, duration=2.0, closures=taut, events=[one_sided])
 
 
+@pytest.mark.slow
 def test_strings_of_a_batch_go_slack_and_catch_as_alone():
     speeds = np.array([5.0, 5.3, 6.9, 6.2, 2.0, 5.9, 6.5, 6.6, 6.0])  # one never goes slack, and one lane is left over
     runs = string(speeds)
@@ -93,6 +94,7 @@ def test_a_run_killed_between_its_events_resumes_to_the_same_bits(tmp_path, monk
     assert_same(run, whole)
 
 
+@pytest.mark.slow
 def test_nothing_is_compiled_when_topology_changes_or_when_it_changes_at_another_time(monkeypatch):
     clutch(0.0113, [1.0, 2.0])
     monkeypatch.setattr(machine, "object_code", lambda *_: pytest.fail("something was compiled"))

@@ -54,6 +54,7 @@ def energy_change(run) -> float:
 # ---- joints that follow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_rates_of_all_joints_keep_the_loops_closed(name):
     model, q = state(name)
@@ -84,6 +85,7 @@ def test_newton_steps_close_the_loops_and_the_error_is_squared_by_each(name):
 # ---- the motion
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["four_bar", "slider_crank", "five_bar", "bricard", "three legs", pytest.param("stewart", marks=pytest.mark.slow)],

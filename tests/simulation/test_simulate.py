@@ -531,6 +531,7 @@ def test_an_interrupt_returns_what_there_is(monkeypatch):
 # ---- accuracy
 
 
+@pytest.mark.slow
 def test_accuracy_is_reached_and_told():
     _, robot, q, v = loop("four_bar")
     run = sl.simulate(robot, q, v, duration=1.0, step=0.01, sample=0.1, integrator=sl.Integrator(accuracy=1e-8))

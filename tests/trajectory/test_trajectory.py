@@ -37,6 +37,7 @@ def test_segments_are_joined():
     np.testing.assert_array_equal(two[::100].times, two.times[::100])
 
 
+@pytest.mark.slow
 def test_parts_by_name_are_their_columns_and_frames():
     run = flying_run()
     model, robot = run.model, sl.Dynamics(run.model)

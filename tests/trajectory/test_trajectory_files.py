@@ -184,6 +184,7 @@ def test_a_csv_has_named_columns_and_exact_numbers(tmp_path):
     np.testing.assert_array_equal(column["hr_knee.tau [N m]"], run["hr_knee"].tau)
 
 
+@pytest.mark.slow
 def test_columns_of_every_kind_of_joint_have_names_of_their_own(tmp_path):
     for kind in ("cylindrical", "universal", "spherical", "planar", "general", "helical", "prismatic"):
         model = sl.zoo.chain(2, kind, seed=5)

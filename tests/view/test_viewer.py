@@ -130,6 +130,7 @@ def test_open_loops_are_seen_closed_on_demand_and_not_simulated():
 # ---- live
 
 
+@pytest.mark.slow
 def test_live_motion_keeps_energy_and_loops():
     model, q = made("four_bar")
     session = Session(sl.Dynamics(model), q)

@@ -44,6 +44,7 @@ def test_a_foot_follows_jansens_curve(unit):
     assert np.sum(z[:-1] - z.min() < 0.5) >= 0.4 * 24 - 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rods", RODS)
 def test_the_lowest_foot_is_on_the_ground(rods):
     robot = sl.Dynamics(zoo.linkage_walker(**rods))

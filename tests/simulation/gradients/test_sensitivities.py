@@ -63,6 +63,7 @@ def test_they_agree_with_the_adjoint(make, integrator):
     assert s.names[-1] == f"tau.{'base[5]' if make is ball else 'rocker_hinge'}@2"
 
 
+@pytest.mark.slow
 def test_parameters_by_name_agree_with_the_adjoint():
     options = {"duration": 0.1, "step": 0.01, "wrt": ("gravity.z", "v", "rail.stiffness"), "integrator": "rk4"}
     s, found = sl.sensitivities(slider(), [0.3], **options), sl.gradient(slider(), lambda q, v: v[0], [0.3], **options)
