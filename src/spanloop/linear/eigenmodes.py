@@ -20,7 +20,7 @@ class Eigenmodes(NamedTuple):
     """poles (k,) complex, imaginary part >= 0, of each pair one; shapes (n, k), φᴴ M φ = 1, complex only with damping.
 
     is_conservative: K is symmetric. Without damping, too, an unstable mode stands for the two poles ± s.
-    resolution [1/s]: slower poles cannot be told from zero, and are 0.
+    resolution [1/s]: slower poles are zero to rounding, and are 0.
     """
 
     poles: np.ndarray

@@ -59,7 +59,7 @@ class Modes:
 
     q (nq,), tau (nv,): the equilibrium and the torques that hold it. dofs: names of the independent DoF; mass, damping
     and stiffness (n, n): M, C and K in them. residual [m/s²]: acceleration of the mass that is left, root mean square.
-    resolution [rad/s]: what is slower cannot be told from 0 beside the fastest motion, and counts as rigid.
+    resolution [rad/s]: slower modes are 0 to rounding beside the fastest one, and count as rigid.
     is_conservative: K is symmetric, as it is unless constant torques turn with bodies. notes: what is left out.
     """
 
@@ -126,9 +126,7 @@ class Modes:
         ]
         left = f"acceleration left at the equilibrium: {self.residual:.1e} m/s²"
         if RIGID in self.kinds:
-            left += (
-                f"\nrigid: slower than {self.resolution:.1e} rad/s, which cannot be told from 0 beside the fastest mode"
-            )
+            left += f"\nrigid: slower than {self.resolution:.1e} rad/s, 0 to rounding beside the fastest mode"
         return "\n".join([in_one_line(head), *(x.rstrip() for x in lines), left, *map(in_one_line, self.notes)])
 
     def _parts(self, number: int) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from spanloop.linear.linear_model import LinearModel
 
 METHODS = ("balanced", "modal")
-_LEAST = 1e-15  # of the largest Hankel singular value: what is less cannot be told from 0
+_LEAST = 1e-15  # of the largest Hankel singular value: smaller ones are 0 to rounding
 _SAME = 1e-7  # relative distance of poles that count as one
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,8 +49,6 @@ class Regulator:
     @property
     def closed_loop(self) -> LinearModel:
         """The linear model with the feedback: its inputs add to −K x."""
-        from dataclasses import replace
-
         model = self.model
         return replace(
             model, A=model.A - model.B @ self.K, C=model.C - model.D @ self.K, name=f"{model.name}, regulated"
