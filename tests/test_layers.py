@@ -10,7 +10,7 @@ import spanloop
 
 HOUSE = Path(spanloop.__file__).parent
 ROOMS = (
-    "errors", "types", "math", "joints", "model", "zoo", "topology", "sweeps", "algorithms", "compiler",
+    "errors", "types", "math", "joints", "flexible", "model", "zoo", "topology", "sweeps", "algorithms", "compiler",
     "kernels", "loops", "reach", "contacts", "derivatives", "linear", "dynamics", "papers",
     "trajectory", "simulation", "view", "cli",
 )  # fmt: skip

@@ -43,6 +43,7 @@ _MODULES = {
     "control": "spanloop.simulation.control",
     "errors": "spanloop.errors",
     "events": "spanloop.simulation.events",
+    "flexible": "spanloop.flexible",
     "forces": "spanloop.simulation.forces",
     "joints": "spanloop.joints",
     "math": "spanloop.math",
@@ -67,6 +68,7 @@ __all__ = [
     "contacts",
     "control",
     "events",
+    "flexible",
     "forces",
     "from_dh",
     "gradient",
@@ -84,7 +86,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from spanloop import contacts, joints, papers, zoo
+    from spanloop import contacts, flexible, joints, papers, zoo
     from spanloop.algorithms.closed.model_operators import operators
     from spanloop.dynamics import Dynamics
     from spanloop.errors import SpanloopError, SpanloopWarning

@@ -48,6 +48,8 @@ class JointKind(ABC):
     carries: ClassVar[bool] = True  # can it carry a body, as a joint of the tree?
     symmetric_space: ClassVar[bool] = True  # is φᶜ the same space seen from the parent's axes?
     constant_space: ClassVar[bool] = True  # is φᶜ constant in the child's axes?
+    bends: ClassVar[bool] = False  # are its coordinates those of the modes of a flexible body?
+    rides: ClassVar[bool] = False  # is it placed by the modes of its parent?
 
     @property
     def nv(self) -> int:
@@ -57,6 +59,10 @@ class JointKind(ABC):
     @abstractmethod
     def transform(self, q: Sequence[Scalar]) -> Transform:
         """Pose of the child frame in the parent frame."""
+
+    def seat(self, q: Sequence[Scalar], modes: Sequence[Scalar]) -> Transform:
+        """Pose of the child frame in a parent that modal coordinates bend; only nodes depend on them."""
+        return self.transform(q)
 
     @abstractmethod
     def motion_space(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:

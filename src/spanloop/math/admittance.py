@@ -39,8 +39,10 @@ class Admittance:
         there = ArticulatedInertia(self.linear, transpose(self.coupling), self.angular).carried(x.inverse())
         return Admittance(there.linear, transpose(there.coupling), there.angular)
 
-    def joined(self, s: Motion, gain: Force, inverse_pivot: Scalar) -> Admittance:
+    def joined(self, s: Motion, gain: Force, inverse_pivot: Scalar) -> Admittance | FlexibleAdmittance:
         """τ̄* Υ τ̄ + s D⁻¹ s* with τ̄ = 1 − G s*, for one degree of freedom."""
+        if s.modal:
+            return FlexibleAdmittance.of(self, len(s.modal)).joined(s, gain, inverse_pivot)
         column, g = tuple(s), tuple(gain)
         axis = _axis(column)
         if axis is not None and isinstance(g[axis], float) and g[axis] == 1.0:
@@ -62,14 +64,49 @@ class Admittance:
 
     def _joined_column(self, s: Sequence[Scalar], g: Sequence[Scalar], inverse_pivot: Scalar) -> list[list[Scalar]]:
         """The rows for any s: Υ − w sᵀ − s restᵀ with w = Υ G."""
-        rows = [list(r) for r in self.rows()]
-        w = [dot(r, g) for r in rows]
-        own = dot(w, g) + inverse_pivot
-        rest = [w_i - own * s_i for w_i, s_i in zip(w, s, strict=True)]
-        for i in range(6):
-            for j in range(i + 1):
-                rows[i][j] = rows[j][i] = rows[i][j] - w[i] * s[j] - s[i] * rest[j]
-        return rows
+        return _joined_rows(self.rows(), s, g, inverse_pivot)
+
+
+class FlexibleAdmittance:
+    """Symmetric admittance of a flexible body with n modes, of 6 + n rows: [α; a; η̈] for [n; f; modal forces]."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, rows: Sequence[Sequence[Scalar]]):
+        self._rows = rows
+
+    @staticmethod
+    def of(frame: Admittance, n: int) -> FlexibleAdmittance:
+        """That of a body whose n modes are locked."""
+        rows = [[*row, *(0.0,) * n] for row in frame.rows()]
+        return FlexibleAdmittance(rows + [[0.0] * (6 + n) for _ in range(n)])
+
+    def __matmul__(self, f: Force) -> Motion:
+        numbers = tuple(f)
+        return Motion.of([dot(r[: len(numbers)], numbers) for r in self._rows])
+
+    def joined(self, s: Motion, gain: Force, inverse_pivot: Scalar) -> FlexibleAdmittance:
+        """As Admittance.joined."""
+        return FlexibleAdmittance(_joined_rows(self._rows, tuple(s), tuple(gain), inverse_pivot))
+
+    def carried(self, x: Transform) -> Admittance:
+        """φ* Υ φ, seen from a node of the body at pose x, or from a frame that no mode moves."""
+        units = [Force.of([float(i == j) for j in range(6)]) for i in range(6)]
+        rows = [tuple(x.T @ (self @ (x @ f))) for f in units]
+        whole = ArticulatedInertia.of_rows(rows)
+        return Admittance(whole.angular, whole.coupling, whole.linear)
+
+
+def _joined_rows(rows: Sequence[Sequence[Scalar]], s: Sequence[Scalar], g: Sequence[Scalar], inverse_pivot: Scalar):
+    """The rows of τ̄* Υ τ̄ + s D⁻¹ s* for any s: Υ − w sᵀ − s restᵀ with w = Υ G."""
+    found = [list(r) for r in rows]
+    w = [dot(r, g) for r in found]
+    own = dot(w, g) + inverse_pivot
+    rest = [w_i - own * s_i for w_i, s_i in zip(w, s, strict=True)]
+    for i in range(len(found)):
+        for j in range(i + 1):
+            found[i][j] = found[j][i] = found[i][j] - w[i] * s[j] - s[i] * rest[j]
+    return found
 
 
 def _axis(six: Sequence[Scalar]) -> int | None:

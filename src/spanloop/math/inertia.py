@@ -9,6 +9,8 @@ An articulated inertia is the symmetric 6x6 ((A, H), (Hᵀ, M)) of force = I mot
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from spanloop.math.rotation import Rotation
 from spanloop.math.scalar import reciprocal
 from spanloop.math.spatial import Field, Force, Motion, Transform
@@ -90,8 +92,13 @@ class RigidInertia:
         )
 
     def carried(self, x: Transform) -> RigidInertia:
-        """The same body seen from frame A: φ M φ*."""
-        return self.turned(x.rotation).moved(x.translation)
+        """The same body seen from frame A: φ M φ*; on a node of a flexible body with what the modes feel of it."""
+        at_parent = self.turned(x.rotation).moved(x.translation)
+        return x.with_modes(self, at_parent) if x.columns else at_parent
+
+    def at(self, eta: Sequence[Scalar]) -> RigidInertia:
+        """The same: it does not depend on coordinates."""
+        return self
 
     def turned(self, r: Rotation) -> RigidInertia:
         """The same body in the axes that r leads to."""
@@ -171,7 +178,8 @@ class ArticulatedInertia:
                 k = 3 - i - j
                 lift = p[k] * (h2[i][i] - h[j][j]) + (p[j] * h[j][k] - p[i] * h2[i][k])
                 s[i][j] = s[j][i] = a[i][j] + lift if (i, j) == (2, 0) else a[i][j] - lift
-        return ArticulatedInertia(tuple(map(tuple, s)), h2, m)  # type: ignore[arg-type]
+        at_parent = ArticulatedInertia(tuple(map(tuple, s)), h2, m)  # type: ignore[arg-type]
+        return x.with_modes(self, at_parent) if x.columns else at_parent
 
 
 def _second_moments(xx: Scalar, yy: Scalar, zz: Scalar) -> Vector3:

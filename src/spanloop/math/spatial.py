@@ -9,11 +9,15 @@ velocity appears nowhere in the equations of motion, which saves a fifth of the 
 | φ    | X_AB @ f | force at B, in B's axes, seen at A in A's axes |
 | φ*   | X_AB.T @ a | motion at A, in A's axes, of the point B in B's axes |
 | [ω]ײ + [α]× | Field.gradient | acceleration of a body's point at r is a + gradient r |
+
+Motions of a flexible body, and forces on it, have a modal part besides: rates of its modes, and the work that a force
+does along each of them. Elsewhere it is empty, and what has none has zeros (flexible.py has transforms to its nodes).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from spanloop.math.rotation import Rotation
 from spanloop.math.scalar import reciprocal
@@ -23,37 +27,52 @@ from spanloop.types import Matrix3, Scalar, Vector3
 
 
 class _Pair:
-    """Two three-vectors, angular first."""
+    """Two three-vectors, angular first; of a flexible body also one number a mode."""
 
-    __slots__ = ("angular", "linear")
+    __slots__ = ("angular", "linear", "modal")
 
-    def __init__(self, angular: Vector3 = ZERO3, linear: Vector3 = ZERO3):
-        self.angular, self.linear = angular, linear
+    def __init__(self, angular: Vector3 = ZERO3, linear: Vector3 = ZERO3, modal: tuple[Scalar, ...] = ()):
+        self.angular, self.linear, self.modal = angular, linear, modal
 
     def __add__(self, other):
-        return type(self)(add(self.angular, other.angular), add(self.linear, other.linear))
+        modal = _sum(self.modal, other.modal)
+        return type(self)(add(self.angular, other.angular), add(self.linear, other.linear), modal)
 
     def __sub__(self, other):
-        return type(self)(subtract(self.angular, other.angular), subtract(self.linear, other.linear))
+        modal = _sum(self.modal, tuple(-x for x in other.modal))
+        return type(self)(subtract(self.angular, other.angular), subtract(self.linear, other.linear), modal)
 
     def __neg__(self):
-        return type(self)(negate(self.angular), negate(self.linear))
+        return type(self)(negate(self.angular), negate(self.linear), tuple(-x for x in self.modal))
 
     def __mul__(self, k: Scalar):
-        return type(self)(scale(k, self.angular), scale(k, self.linear))
+        return type(self)(scale(k, self.angular), scale(k, self.linear), tuple(k * x for x in self.modal))
 
     def __iter__(self):
         yield from self.angular
         yield from self.linear
+        yield from self.modal
 
     @classmethod
-    def of(cls, six: Sequence[Scalar]):
-        """From six numbers, angular first."""
-        return cls(tuple(six[:3]), tuple(six[3:]))
+    def of(cls, numbers: Sequence[Scalar]):
+        """From six numbers, angular first, and those of the modes."""
+        return cls(tuple(numbers[:3]), tuple(numbers[3:6]), tuple(numbers[6:]))
 
     def turned(self, r: Rotation):
-        """Both parts seen in the axes that r leads to."""
-        return type(self)(r @ self.angular, r @ self.linear)
+        """Both three-vectors seen in the axes that r leads to."""
+        return type(self)(r @ self.angular, r @ self.linear, self.modal)
+
+    @property
+    def six(self):
+        """The six numbers without those of modes."""
+        return type(self)(self.angular, self.linear)
+
+
+def _sum(one: tuple[Scalar, ...], other: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+    """The sum of two modal parts; an empty one is zero."""
+    if one and other:
+        return tuple(x + y for x, y in zip(one, other, strict=True))
+    return one or other
 
 
 class Motion(_Pair):
@@ -69,8 +88,8 @@ class Force(_Pair):
 
 
 def power(m: Motion, f: Force | Motion) -> Scalar:
-    """mᵀ f; f may also be a motion, of which the six numbers are multiplied alike."""
-    return total((*(a * b for a, b in zip(m, f, strict=True)),))
+    """mᵀ f; f may also be a motion, of which the numbers are multiplied alike."""
+    return total([a * b for a, b in zip(m, f, strict=not (m.modal or f.modal))])
 
 
 def gain(f: Force, d: Scalar) -> tuple[Force, Scalar]:
@@ -116,6 +135,7 @@ class Transform:
     """Pose of frame B in frame A."""
 
     __slots__ = ("rotation", "translation")
+    columns: ClassVar[tuple[Motion, ...]] = ()  # motion of B in A for unit rates of the modes of A's body
 
     def __init__(self, rotation: Rotation | None = None, translation: Vector3 = ZERO3):
         self.rotation, self.translation = rotation or Rotation(), translation
@@ -124,9 +144,21 @@ class Transform:
         """X_AB @ X_BC = X_AC; X_AB @ f_B = f_A."""
         r, p = self.rotation, self.translation
         if isinstance(other, Transform):
-            return Transform(r @ other.rotation, add(p, r @ other.translation))
+            return other.behind(self)
         f = r @ other.linear
-        return Force(add(r @ other.angular, cross(p, f)), f)
+        return Force(add(r @ other.angular, cross(p, f)), f, tuple(power(c, other) for c in self.columns))
+
+    def behind(self, first: Transform) -> Transform:
+        """first @ self."""
+        return Transform(first.rotation @ self.rotation, first.point(self.translation))
+
+    def velocity(self, field: Field) -> Motion:
+        """Motion of B in A that the modes of A's body cause, in B's axes: none unless B is a node of a flexible one."""
+        return Motion()
+
+    def acceleration(self, field: Field) -> Motion:
+        """What the modes of A's body add to the acceleration of B, in B's axes, besides Coriolis terms."""
+        return Motion()
 
     @property
     def T(self) -> _Transposed:
@@ -157,19 +189,29 @@ class _Transposed:
 
     def __matmul__(self, m: Motion) -> Motion:
         r = self.of.rotation.T
-        return Motion(r @ m.angular, r @ add(m.linear, cross(m.angular, self.of.translation)))
+        own = Motion(r @ m.angular, r @ add(m.linear, cross(m.angular, self.of.translation)))
+        return own + combined(self.of.columns, m.modal) if self.of.columns and m.modal else own
 
 
 class Field:
     """Accelerations of all points of a rigid body, in body axes: at r it is origin + gradient r.
 
     omega (3,) angular velocity, alpha (3,) angular acceleration, origin (3,) acceleration of the frame's origin.
+    Of a flexible body: what its points do that move with the frame; rates, accelerations of its modes.
     """
 
-    __slots__ = ("alpha", "differences", "gradient", "omega", "origin")
+    __slots__ = ("accelerations", "alpha", "differences", "gradient", "omega", "origin", "rates")
 
-    def __init__(self, omega: Vector3, alpha: Vector3 = ZERO3, origin: Vector3 = ZERO3):
+    def __init__(
+        self,
+        omega: Vector3,
+        alpha: Vector3 = ZERO3,
+        origin: Vector3 = ZERO3,
+        rates: tuple[Scalar, ...] = (),
+        accelerations: tuple[Scalar, ...] = (),
+    ):
         self.omega, self.alpha, self.origin = omega, alpha, origin
+        self.rates, self.accelerations = rates, accelerations
         x, y, z = omega
         xx, yy, zz = x * x, y * y, z * z
         xy, xz, yz = x * y, x * z, y * z
@@ -188,8 +230,8 @@ class Field:
 
     @property
     def motion(self) -> Motion:
-        """[alpha; origin]."""
-        return Motion(self.alpha, self.origin)
+        """[alpha; origin; accelerations of modes]."""
+        return Motion(self.alpha, self.origin, self.accelerations)
 
 
 def coriolis(carrier: Vector3, relative: Motion) -> Motion:

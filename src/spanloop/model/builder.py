@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from spanloop.errors import InputError, SpanloopWarning
+from spanloop.flexible.beam import Beam
 from spanloop.joints import (
     Cylindrical,
     Fixed,
@@ -25,6 +26,7 @@ from spanloop.joints.kind import checked_axis
 from spanloop.model import user_input
 from spanloop.model.contacts.contact_check import refuse_same_pairs
 from spanloop.model.contacts.contact_input import GROUND, ContactSettings, Side, contact_of
+from spanloop.model.edits.flexible_parts import flexible_parts, refuse_offset, root_of
 from spanloop.model.exact_rotations import snap_axis, snap_rotation
 from spanloop.model.inertia_check import check_inertias
 from spanloop.model.model import Model
@@ -87,6 +89,7 @@ class Builder:
         self._loops: list[dict[str, Any]] = []
         self._contacts: list[tuple[str, Side, Side, ContactSettings]] = []
         self._notes: list[str] = []
+        self._flexible: dict[str, tuple[str, ...]] = {}  # nodes by body
 
     # ---- bodies and frames
 
@@ -97,12 +100,19 @@ class Builder:
         center: ArrayLike = _ORIGIN,
         inertia: ArrayLike = _ORIGIN,
         geometry: Geometry | Sequence[Geometry] = (),
+        *,
+        flexible: Beam | None = None,
     ) -> Builder:
         """Add a body: its mass [kg], centre of mass (3,) [m] and inertia about it [kg m²], in the body's axes.
 
         inertia: 3 principal moments, 6 numbers xx xy xz yy yz zz, or a matrix (3, 3)
         geometry: one or several shapes, to be seen (Geometry), and of sl.contacts for collisions
+        flexible: a beam of sl.flexible instead of mass, center and inertia. Joints, loops and frames attach to its
+            nodes, which are bodies too ("boom.root", "boom.tip"); "boom" itself is its root. Its modal coordinates are
+            those of the joint "boom.modes"
         """
+        if flexible is not None:
+            return self._add_flexible(name, flexible, mass, center, inertia, geometry)
         owner = f"body {name!r}"
         moments = user_input.moments(inertia, owner)
         at = user_input.three(center, f"{owner}: center")
@@ -111,6 +121,22 @@ class Builder:
             raise InputError(f"{owner}: geometry is {given!r}; expected shapes, as [sl.contacts.Sphere(0.02)]")
         shapes = tuple(user_input.shape(g, f"{owner}: a shape") for g in given)
         self._bodies.append(Body(name, Inertia(user_input.number(mass, f"{owner}: mass"), at, moments), shapes))
+        return self
+
+    def _add_flexible(
+        self, name: str, beam: Beam, mass: float, center: ArrayLike, inertia: ArrayLike, geometry: Any
+    ) -> Builder:
+        owner = f"body {name!r}"
+        if not isinstance(beam, Beam):
+            raise InputError(f"{owner}: flexible is {beam!r}; expected a beam, as sl.flexible.beam(...)")
+        if mass or center is not _ORIGIN or inertia is not _ORIGIN:
+            raise InputError(f"{owner}: a flexible body has mass and inertia from its beam; leave mass, center, inertia out")
+        if geometry:
+            raise InputError(f"{owner}: a flexible body is drawn as its beam; give shapes to bodies on its nodes")
+        bodies, joints = flexible_parts(name, beam)
+        self._bodies += bodies
+        self._joints += joints
+        self._flexible[name] = tuple(f"{name}.{node}" for node in ("root", *(n for n, _ in beam.nodes)))
         return self
 
     def frame(self, name: str, body: str, position: ArrayLike = _ORIGIN, rotation: ArrayLike | None = None) -> Builder:
@@ -394,7 +420,8 @@ class Builder:
         >>> [x.name for x in b.build().loops], [x.name for x in b.build(cut=["b"]).loops]
         (['d'], ['b'])
         """
-        graph = Graph(self._bodies, self._joints, self._frames, self._at_child)
+        joints, frames = self._on_roots()
+        graph = Graph(self._bodies, joints, frames, self._at_child)
         tree, loops = spanned(graph, cut)
         check_cut_joints(graph, [x.name for x in loops], cut)
         described = {f.body: f for f in origins(tree, self._at_child)}
@@ -408,6 +435,7 @@ class Builder:
             gravity=self.gravity,
         )
         for loop in self._loops:
+            loop = loop | {end: root_of(loop[end], self._flexible) for end in ("a", "b")}
             ends = {end: described[loop[end]].name for end in ("a", "b") if loop[end] in described}
             model = model.with_loop(**loop | {"name": loop["name"] or f"{loop['a']}_{loop['b']}"} | ends)
         contacts = [
@@ -443,6 +471,28 @@ class Builder:
         kind = self._snapped_axes(kind, owner)
         self._joints.append(Joint(name, kind, parent, child, self._placement(*at, owner), **known))
         return self
+
+    def _on_roots(self) -> tuple[list[Joint], list[Frame]]:
+        """Joints and frames, with those that name a flexible body attached to its root."""
+        if not self._flexible:
+            return self._joints, self._frames
+        joints, frames = [], []
+        for j in self._joints:
+            if j.kind.bends or j.kind.rides:
+                joints.append(j)
+                continue
+            if j.parent in self._flexible:
+                refuse_offset(f"joint {j.name!r}", j.parent, j.placement.position, self._flexible[j.parent])
+            if j.child in self._flexible and j.name in self._at_child:
+                at = self._at_child[j.name].position
+                refuse_offset(f"joint {j.name!r}", j.child, at, self._flexible[j.child])
+            ends = {end: root_of(getattr(j, end), self._flexible) for end in ("parent", "child")}
+            joints.append(replace(j, **ends))
+        for f in self._frames:
+            if f.body in self._flexible:
+                refuse_offset(f"frame {f.name!r}", f.body, f.placement.position, self._flexible[f.body])
+            frames.append(replace(f, body=root_of(f.body, self._flexible)))
+        return joints, frames
 
     def _placement(self, position: ArrayLike, rotation: ArrayLike | None, owner: str) -> Placement:
         matrix, changed = snap_rotation(user_input.rotation(rotation, owner))

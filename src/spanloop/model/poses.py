@@ -42,7 +42,7 @@ def hosts_of(joints: Iterable[Joint]) -> Hosts:
     hosts: Hosts = {WORLD: (WORLD, Placement())}
     for j in joints:
         host, placement = hosts[j.parent]
-        hosts[j.child] = (host, placement @ j.placement) if j.kind.nv == 0 else (j.child, Placement())
+        hosts[j.child] = (host, placement @ j.placement) if j.kind.nv == 0 and not j.kind.rides else (j.child, Placement())
     return hosts
 
 
@@ -79,8 +79,19 @@ def _inside(x: float, low: float | None, high: float | None) -> float:
 
 def _moved(model: Model, joint: Joint, q: Sequence[float] | np.ndarray) -> Placement:
     """The joint's child frame in the joint's frame."""
-    x = joint.kind.transform([float(c) for c in q[model.q_slice(joint.name)]])
+    x = joint.kind.seat(_coordinates(model, joint, q), _modes_below(model, joint, q))
     return Placement(x.rotation.matrix(), x.translation)
+
+
+def _modes_below(model: Model, joint: Joint, q: Sequence[float] | np.ndarray) -> list[float]:
+    """The modal coordinates of the flexible body on which a node rides; none for other joints."""
+    if not joint.kind.rides:
+        return []
+    return _coordinates(model, model.joints[model.body_number[joint.parent] - 1], q)
+
+
+def _coordinates(model: Model, joint: Joint, q: Sequence[float] | np.ndarray) -> list[float]:
+    return [float(c) for c in q[model.q_slice(joint.name)]]
 
 
 def _exact(rotation: Floats33) -> Floats33:

@@ -70,7 +70,7 @@ class PivotTest:
 
     def weigh(self, link, here, arriving) -> tuple[Values, Values]:
         """The least pivots of the joint: the tolerance times its entries Sᵀ I S + armature of M's diagonal."""
-        composite = link.inertia + arriving.composite
+        composite = here.inertia + arriving.composite
         tested = zip(link.free(here.S), link.armature, self.noise.get(link.number, ()), strict=False)
         least = tuple(self.tolerance * (power(s, composite @ s) + r) + noise for s, r, noise in tested)
         return Values(least_pivots=least), Values(composite=composite.carried(here.X))

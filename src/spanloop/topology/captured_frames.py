@@ -28,7 +28,7 @@ from spanloop.math.vector3 import product, subtract, times, transpose
 from spanloop.model import Model
 from spanloop.model.parts import Placement
 from spanloop.topology.closures import Closure, Gear
-from spanloop.topology.mechanism import Mechanism, mechanism
+from spanloop.topology.mechanism import Link, Mechanism, mechanism
 from spanloop.topology.tree_paths import point, relative_pose, rotation
 from spanloop.types import Scalar
 
@@ -67,9 +67,15 @@ def own_placement(m: Mechanism, name: str) -> list[Scalar]:
     return [*(x for row in part.b.rotation for x in row), *part.b.position]
 
 
+def _modes(m: Mechanism, link: Link, q: Sequence[Any]) -> tuple[Any, ...]:
+    """Modal coordinates of the link's parent, if that bends."""
+    parent = m.links[link.parent] if link.parent >= 0 else None
+    return tuple(q[parent.q]) if parent is not None and parent.kind.bends else ()
+
+
 def captured_placement(m: Mechanism, q: Sequence[Any], name: str) -> list[Any]:
     """The numbers with which the loop or coupling is closed at q (nq,), on floats or traced scalars."""
-    here = [_Placed(link.transform(tuple(q[link.q])), tuple(q[link.q])) for link in m.links]
+    here = [_Placed(link.transform(tuple(q[link.q]), _modes(m, link, q)), tuple(q[link.q])) for link in m.links]
     (part,) = captured_parts(m, (name,))
     if isinstance(part, Gear):
         return [part.along([here[i].q[0] for i, _ in part.ends])]

@@ -16,7 +16,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
+from spanloop.flexible.modes import Modal
 from spanloop.joints import JointKind
+from spanloop.math.flexible import DeformableInertia
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.rotation import Rotation, from_matrix, split
 from spanloop.math.spatial import Motion, Transform
@@ -56,16 +58,16 @@ class AnonymousLink:
 
     kind: JointKind
     placement: Transform  # of the joint in the parent link's frame
-    inertia: RigidInertia
+    inertia: RigidInertia | DeformableInertia
     armature: tuple[Scalar, ...]
     damping: tuple[Scalar, ...]
     stiffness: tuple[Scalar, ...]
     rest: tuple[float, ...]
     driven: bool
 
-    def transform(self, q: Sequence[Scalar]) -> Transform:
-        """Pose of the link's frame in its parent's."""
-        return self.placement @ self.kind.transform(q)
+    def transform(self, q: Sequence[Scalar], modes: Sequence[Scalar] = ()) -> Transform:
+        """Pose of the link's frame in its parent's; modes: modal coordinates of a parent that bends."""
+        return self.placement @ self.kind.seat(q, modes)
 
     def free(self, columns: tuple[Motion, ...]) -> tuple[Motion, ...]:
         """The columns of the motion space along which the link accelerates by itself."""
@@ -228,9 +230,11 @@ class Mechanism:
         inertias = [link.inertia for link in self.links]
         for i in reversed(range(len(self.links))):
             link = self.links[i]
+            if link.kind.bends:
+                continue
             hidden = link.kind.hidden(inertias[i])
             inertias[i] = _without(inertias[i], hidden)
-            if link.parent >= 0:
+            if link.parent >= 0 and not self.links[link.parent].kind.bends:
                 at = link.transform(link.kind.neutral())
                 inertias[link.parent] = _tidy(inertias[link.parent] + hidden.carried(at))
         links = tuple(replace(k, inertia=i) for k, i in zip(self.links, inertias, strict=True))
@@ -254,7 +258,7 @@ def mechanism(model: Model, parameters: Sequence[Scalar] | None = None, whole: b
     iq = iv = 0
     for joint, part in zip(model.joints, parts, strict=True):
         here = anchors[joint.parent].at(joint.placement.rotation, part["position"])
-        if joint.kind.nv or whole:
+        if joint.kind.nv or whole or joint.kind.rides:
             sides = joint.kind.sides()
             placement, kind = _placed(here.at(sides.before.matrix(), (0.0, 0.0, 0.0)), sides.kind)
             q, v = slice(iq, iq + kind.nq), slice(iv, iv + kind.nv)
@@ -285,7 +289,7 @@ def mechanism(model: Model, parameters: Sequence[Scalar] | None = None, whole: b
         inertias[here.link] = inertias[here.link] + own.carried(here.transform())
     for frame in model.frames:
         anchors[frame.name] = anchors[frame.body].at(frame.placement.rotation, frame.placement.position)
-    done = tuple(replace(link, inertia=_tidy(inertias[i])) for i, link in enumerate(links))
+    done = tuple(replace(link, inertia=_own_inertia(link.kind, inertias[i])) for i, link in enumerate(links))
     parents = [link.parent for link in links]
     loops = closures(model, anchors, parents) if model.loops else ()
     n_rows = sum(len(c.rows) for c in loops)
@@ -304,6 +308,15 @@ def _model_lengths(model: Model) -> tuple[list[float], float]:
     """The lengths of the model as it is given: with live parameters they are no inputs."""
     m = mechanism(model)
     return [c.length for c in m.closures], m.length
+
+
+def _own_inertia(kind: JointKind, found: RigidInertia) -> RigidInertia | DeformableInertia:
+    """The inertia of a link; on modes with their moments, in proportion to the mass of the body."""
+    rigid = _tidy(found)
+    if not isinstance(kind, Modal):
+        return rigid
+    exact = isinstance(rigid.mass, float) and rigid.mass == kind.mass
+    return DeformableInertia(rigid, kind.particles, 1.0 if exact else rigid.mass * (1.0 / kind.mass))
 
 
 def _placed(anchor: Anchor, kind: JointKind) -> tuple[Transform, JointKind]:

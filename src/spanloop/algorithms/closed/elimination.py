@@ -215,7 +215,7 @@ def _first_rows(redundancy: Redundancy, row_bias, ground: Field):
 def _articulate(ancestors: Mapping[int, int], tolerance: PivotTolerance):
     def articulate(link, here, arriving) -> tuple[Values, Values]:
         """Articulated inertia with its loops: eliminates the rows that meet here, then the joint's DoFs."""
-        P = link.inertia.articulated() + arriving.P  # (8)
+        P = here.inertia.articulated() + arriving.P  # (8)
         z = here.z + arriving.z
         pending = here.own + arriving.rows
         eliminated, bounds = [], []

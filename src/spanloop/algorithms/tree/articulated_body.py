@@ -62,7 +62,7 @@ def forward_dynamics(mechanism, loaded=()) -> Program:
 
 def filtered(link, here, arriving) -> tuple[Values, Values]:
     """Residuals: ẑ(k) = Σ [ψ ẑ(k−1) + L T] + M ζ + b, ε = T − H ẑ.                 (5.14b, c)"""
-    P = link.inertia.articulated() + arriving.P
+    P = here.inertia.articulated() + arriving.P
     z = here.z + arriving.z
     torque = [t + p for t, p in zip(here.tau, link.passive_torque(here.q, here.v), strict=True)]
     residuals, pivots, gains = [], [], []

@@ -48,13 +48,13 @@ def forward_dynamics(mechanism, loaded=()) -> Program:
 def turn(link, here, parent) -> Values:
     """Angular velocity, and the accelerations and forces that come of it."""
     moved = link_acceleration(link, here, parent.field, here.v, driven_acceleration(link, here))
-    field = Field(moved.omega)  # ω alone: the parent's acceleration is not known yet
-    return Values(field=field, c=moved.motion, z=link.inertia.force(field) - here.external)
+    field = Field(moved.omega, rates=moved.rates)  # velocities alone: the parent's acceleration is not known yet
+    return Values(field=field, c=moved.motion, z=here.inertia.force(field) - here.external)
 
 
 def articulate(link, here, arriving) -> tuple[Values, Values]:
     """Articulated inertia and bias force; the joint's DoF are eliminated, the rest goes to the parent."""
-    P = link.inertia.articulated() + arriving.P
+    P = here.inertia.articulated() + arriving.P
     z = here.z + arriving.z
     torque = tuple(t + p for t, p in zip(here.tau, link.passive_torque(here.q, here.v), strict=True))
     eliminated, pivots, gains = [], [], []

@@ -53,7 +53,7 @@ def centroidal_momentum_bias(mechanism) -> Program:
 def gather(link, here, arriving) -> tuple[Values, Values]:
     """Composite inertia, and the force that the link and all it carries take."""
     kept, sent = weigh(link, here, arriving)
-    return kept, Values(I=sent.I, f=here.X @ (link.inertia.force(here.field) + arriving.f))
+    return kept, Values(I=sent.I, f=here.X @ (here.inertia.force(here.field) + arriving.f))
 
 
 def _about(centre, T, momentum: Force) -> tuple:

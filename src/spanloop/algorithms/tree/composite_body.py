@@ -69,7 +69,7 @@ def keeping_bias(sweep):
 
 def compose(link, here, arriving) -> tuple[Values, Values]:
     """Composite inertia, and the row of the mass matrix that it gives."""
-    I = link.inertia + arriving.I
+    I = here.inertia + arriving.I
     first = link.v.start
     F = arriving.F + Union({first + k: I @ s for k, s in enumerate(here.S)})
     row = {(first + k, j): power(s, f) for k, s in enumerate(here.S) for j, f in F.items() if j >= first + k}

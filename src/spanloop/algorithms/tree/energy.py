@@ -82,20 +82,20 @@ def centre_of(I: RigidInertia):
 def fly(link, here, parent) -> Values:
     """V = φ* V₋ + S v, and the link's kinetic energy."""
     V = here.X.T @ parent.V + combined(here.S, here.v)
-    L = link.inertia @ V
+    L = here.inertia @ V
     rotors = sum((m * (x * x) for m, x in zip(link.armature, here.v, strict=True)), 0.0)
     return Values(V=V, own=L, kinetic=0.5 * (power(V, L) + rotors))
 
 
 def weigh(link, here, arriving) -> tuple[Values, Values]:
     """Composite inertia."""
-    I = link.inertia + arriving.I
+    I = here.inertia + arriving.I
     return Values(), Values(I=I.carried(here.X))
 
 
 def collect(link, here, arriving) -> tuple[Values, Values]:
     """Composite inertia, kept at the link too."""
-    I = link.inertia + arriving.I
+    I = here.inertia + arriving.I
     return Values(I=I), Values(I=I.carried(here.X))
 
 

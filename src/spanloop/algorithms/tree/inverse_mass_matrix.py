@@ -42,7 +42,7 @@ def mass_matrix_inverse(mechanism) -> Program:
 
 def articulate(link, here, arriving) -> tuple[Values, Values]:
     """Articulated inertia, and the innovations ε of every torque behind or at this joint."""
-    P = link.inertia.articulated() + arriving.P
+    P = here.inertia.articulated() + arriving.P
     z = Union(arriving.z)
     eliminated, pivots, gains = [], [], []
     for k, (s, armature) in enumerate(zip(here.S, link.armature, strict=True)):

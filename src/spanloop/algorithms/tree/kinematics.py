@@ -45,8 +45,9 @@ def jacobian(mechanism, frame: str, expressed_in: str = WORLD) -> Program:
         columns = [(0.0,) * 6] * m.nv
         link = m.anchors[frame].link
         while link >= 0:
-            for k, s in enumerate(here[link].S):
-                columns[m.links[link].v.start + k] = tuple(seen_at(s, here[link].T, at.translation).turned(axes))
+            first, moved = dof_columns(m, here, link)
+            for k, s in enumerate(moved):
+                columns[first + k] = tuple(seen_at(s, here[link].T, at.translation).turned(axes))
             link = m.links[link].parent
         return [c[r] for r in range(6) for c in columns]
 
@@ -149,6 +150,16 @@ def _velocity_at(V: Motion, point) -> Motion:
 def _matrix(T: Transform) -> list:
     R, p = T.rotation.matrix(), T.translation
     return [*R[0], p[0], *R[1], p[1], *R[2], p[2], 0.0, 0.0, 0.0, 1.0]
+
+
+def dof_columns(m, here, link: int) -> tuple[int, tuple[Motion, ...]]:
+    """The first of the DoF that move a link in its parent, and its motion for unit rates of them, at its own origin.
+
+    They are those of its joint; of a node those of the modes of its body, whose own frame they do not move.
+    """
+    if m.links[link].kind.rides:
+        return m.links[m.links[link].parent].v.start, here[link].X.columns
+    return m.links[link].v.start, () if m.links[link].kind.bends else here[link].S
 
 
 def seen_at(s: Motion, T: Transform, point) -> Motion:

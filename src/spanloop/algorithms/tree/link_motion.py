@@ -11,6 +11,8 @@ a product of a 6×6 with a vector less for each link.
 |---|---|---|---|
 | X | Transform | pose of the link in its parent | parent |
 | S | nv columns | motion space of its joint (φ, Hᵀ, p in the papers) | link |
+| inertia | RigidInertia | inertia of the link; of a flexible body at its modal coordinates | link |
+| modes | nv | modal coordinates of a link that bends, for the nodes on it | – |
 | R | Rotation | orientation of the link | world |
 | external | Force | external force at the link's origin | link |
 | field, zeta | Field | ω of the link and ζ | link |
@@ -26,8 +28,14 @@ from spanloop.sweeps import Sweep, Values, outward
 
 
 def place(link, here, parent) -> Values:
-    """X and S at the present coordinates."""
-    return Values(X=link.transform(here.q), S=link.kind.motion_space(here.q), external=Force())
+    """X, S and the inertia at the present coordinates; those of modes are for the nodes on them."""
+    return Values(
+        X=link.transform(here.q, parent.modes),
+        S=link.kind.motion_space(here.q),
+        inertia=link.inertia.at(here.q),
+        modes=here.q if link.kind.bends else (),
+        external=Force(),
+    )
 
 
 def load(link, here, parent) -> Values:
@@ -42,7 +50,8 @@ def load(link, here, parent) -> Values:
 
 def placed(loaded: tuple[str, ...]) -> tuple[Sweep, ...]:
     """The opening sweeps of a program with forces on these bodies."""
-    return (outward(place), outward(load, R=Rotation())) if loaded else (outward(place),)
+    first = outward(place, modes=())
+    return (first, outward(load, R=Rotation())) if loaded else (first,)
 
 
 def link_acceleration(link, here, parent: Field, v, joint_acceleration: Motion | None = None) -> Field:
@@ -53,15 +62,16 @@ def link_acceleration(link, here, parent: Field, v, joint_acceleration: Motion |
     here: X and S of the link, and q; v: rates of its joint; joint_acceleration: S v̇, none if it is not given.
     """
     R, p = here.X.rotation.T, here.X.translation
-    relative = combined(here.S, v)
+    relative = combined(here.S, v) + here.X.velocity(parent)
     carrier = R @ parent.omega
     motion = (
         Motion(R @ parent.alpha, R @ parent.at(p))
         + coriolis(carrier, relative)
         + link.kind.motion_space_rate(here.q, v)
+        + here.X.acceleration(parent)
         + (joint_acceleration or Motion())
     )
-    return Field(add(carrier, relative.angular), motion.angular, motion.linear)
+    return Field(add(carrier, relative.angular), motion.angular, motion.linear, relative.modal, motion.modal)
 
 
 def driven_acceleration(link, here) -> Motion:
@@ -72,7 +82,7 @@ def driven_acceleration(link, here) -> Motion:
 def bias_acceleration(link, here, parent) -> Values:
     """ζ = φᵀ ζ₋ + a, and the force M ζ + b.                                         (5.14a)"""
     field = link_acceleration(link, here, parent.field, here.v, driven_acceleration(link, here))
-    return Values(field=field, z=link.inertia.force(field) - here.external)
+    return Values(field=field, z=here.inertia.force(field) - here.external)
 
 
 def bias_sweep(mechanism) -> Sweep:
@@ -83,4 +93,4 @@ def bias_sweep(mechanism) -> Sweep:
 def carried_bias(link, here, parent) -> Values:
     """ζ = φᵀ ζ₋ + a, and the force M ζ + b.                                         (5.14a)"""
     found = bias_acceleration(link, here, Values(field=parent.zeta))
-    return Values(zeta=found.field, field=Field(found.field.omega), f=found.z)
+    return Values(zeta=found.field, field=Field(found.field.omega, rates=found.field.rates), f=found.z)

@@ -51,7 +51,7 @@ def move(link, here, parent) -> Values:
     v = getattr(here, "v", (0.0,) * link.kind.nv)
     a = getattr(here, "a", (0.0,) * link.kind.nv)
     field = link_acceleration(link, here, parent.field, v, combined(here.S, a))
-    return Values(field=field, f=link.inertia.force(field) - here.external)
+    return Values(field=field, f=here.inertia.force(field) - here.external)
 
 
 def project(link, here, arriving) -> tuple[Values, Values]:
@@ -81,7 +81,7 @@ def reactions(mechanism, loaded=()) -> Program:
     ground = Field(ZERO3, origin=negate(mechanism.gravity))
 
     def result(m, here, world):
-        return [x for h in here for x in h.f.turned(h.T.rotation)]
+        return [x for h in here for x in h.f.six.turned(h.T.rotation)]
 
     return Program(
         "reactions",

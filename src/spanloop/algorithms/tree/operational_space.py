@@ -112,7 +112,7 @@ def pivots(mechanism, tested: PivotTest) -> Program:
 
 def articulate(link, here, arriving) -> tuple[Values, Values]:
     """Articulated inertia, and the gains of the joint's DoF."""
-    P = link.inertia.articulated() + arriving.P
+    P = here.inertia.articulated() + arriving.P
     dofs, pivots, gains = [], [], []
     for s, armature in zip(link.free(here.S), link.armature, strict=False):
         U = P @ s

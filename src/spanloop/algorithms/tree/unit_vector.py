@@ -70,7 +70,8 @@ def excite(link, here, parent) -> Values:
     fields, forces = {}, {}
     for j in (*parent.fields, *range(first, first + n)):
         unit = tuple(1.0 if j == first + k else 0.0 for k in range(n))
-        still = Values(X=here.X, S=here.S, q=here.q, v=(0.0,) * n, a=unit, external=Force())
+        rest = {"X": here.X, "S": here.S, "q": here.q, "inertia": here.inertia}
+        still = Values(**rest, v=(0.0,) * n, a=unit, external=Force())
         moved = newton_euler.move(link, still, Values(field=parent.fields.get(j, Field(ZERO3))))
         fields[j], forces[j] = moved.field, moved.f
     return Values(fields=fields, forces=Sum(forces))

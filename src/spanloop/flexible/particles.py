@@ -1,0 +1,95 @@
+"""The mass of a rod as few particles (math/flexible.py), and its rigid moments.
+
+The axis of the rod has its mass at the Gauss points. All that is needed of it are products of the functions 1, x, φ_i
+and g_ik, weighted by the mass. Written in an orthonormal basis of these functions, they are as many particles as the
+functions have independent ones: those of a QR factorisation, which keeps every product to rounding.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spanloop.flexible.rod import Fields, Rod
+from spanloop.math.flexible import Particles
+
+_DEPENDENT = 1e-12  # of a function's size: what it adds to the functions before it is rounding
+_ROUNDING = 1e-15  # of a function's size: smaller coordinates are zero
+
+
+def rigid_moments(rod: Rod) -> tuple[float, np.ndarray, np.ndarray]:
+    """Mass [kg], first (3,) and second (3, 3) moment about the root, sections included."""
+    mass, inertia = rod.properties["mass"] * rod.weights, _section_inertia(rod).sum(axis=0)
+    second = np.diag(0.5 * inertia.sum() - inertia)
+    second[0, 0] += mass @ rod.points**2
+    return float(mass.sum()), np.array([mass @ rod.points, 0.0, 0.0]), second
+
+
+def particles(rod: Rod, fields: Fields, g: np.ndarray) -> Particles:
+    """The particles of modes with these fields, and their second-order displacement g (n, n, points, 3)."""
+    n, root = len(fields.u), np.sqrt(rod.properties["mass"] * rod.weights)
+    columns: list[tuple[tuple, np.ndarray]] = []  # where a function belongs, and the function times the root of mass
+    columns += [(("bent", i, k, a), g[i, k, :, a]) for i in range(n) for k in range(i + 1) for a in range(3)]
+    columns += [(("translation", i, a), fields.u[i, :, a]) for i in range(n) for a in range(3)]
+    columns += [(("position",), rod.points), (("weight",), np.ones_like(rod.points))]
+    places, functions = [c for c, _ in columns], np.array([root * f for _, f in columns])
+    sizes = np.linalg.norm(functions, axis=1)
+    used = np.flatnonzero(sizes > _ROUNDING * sizes.max())
+    coordinates = _triangular(functions[used])
+    count = coordinates.shape[1]
+    weights, positions = np.zeros(count), np.zeros((count, 3))
+    translations, bent = np.zeros((count, n, 3)), np.zeros((count, n, n, 3))
+    for place, row in zip([places[k] for k in used], coordinates, strict=True):
+        kind, at = place[0], place[1:]
+        if kind == "bent":
+            i, k, a = at
+            bent[:, i, k, a] = bent[:, k, i, a] = row
+        elif kind == "translation":
+            translations[:, at[0], at[1]] = row
+        elif kind == "position":
+            positions[:, 0] = row
+        else:
+            weights[:] = row
+    spins, spin_masses = _spins(rod, fields)
+    return Particles(*(_tuples(x) for x in (weights, positions, translations, bent, spins, spin_masses)))
+
+
+def _triangular(functions: np.ndarray) -> np.ndarray:
+    """Coordinates (functions, particles) of functions (functions, points) in an orthonormal basis of their own.
+
+    Function k has coordinates along the first basis vectors only; those without own digits add none.
+    """
+    basis: list[np.ndarray] = []
+    rows = []
+    for f in functions:
+        size, rest, row = np.linalg.norm(f), f.copy(), np.zeros(len(basis))
+        for _ in range(2):  # the second time removes what rounding left
+            for k, e in enumerate(basis):
+                along = e @ rest
+                row[k] += along
+                rest = rest - along * e
+        row[np.abs(row) <= _ROUNDING * size] = 0.0
+        left = np.linalg.norm(rest)
+        if left > _DEPENDENT * size:
+            basis.append(rest / left)
+            row = np.append(row, left)
+        rows.append(row)
+    return np.array([np.pad(row, (0, len(basis) - len(row))) for row in rows])
+
+
+def _section_inertia(rod: Rod) -> np.ndarray:
+    """Rotary inertia (points, 3) of the sections about x, y and z [kg m²]."""
+    return np.stack([rod.properties[name] * rod.weights for name in ("polar", "about_y", "about_z")], axis=1)
+
+
+def _spins(rod: Rod, fields: Fields) -> tuple[np.ndarray, np.ndarray]:
+    """c_i = ∫ I Θ_i (n, 3) and b_ij = ∫ Θ_i · I Θ_j (n, n) of the sections, which turn by Θ."""
+    inertia = _section_inertia(rod)
+    spins = np.einsum("pa,ipa->ia", inertia, fields.theta)
+    masses = np.einsum("pa,ipa,jpa->ij", inertia, fields.theta, fields.theta)
+    most = np.sqrt(np.outer(masses.diagonal(), masses.diagonal()))
+    return spins, np.where(np.abs(masses) <= 1e-13 * most, 0.0, masses)
+
+
+def _tuples(a: np.ndarray):
+    """Nested tuples of floats."""
+    return tuple(_tuples(x) for x in a) if a.ndim else float(a)

@@ -1,0 +1,363 @@
+"""Flexible bodies: inertia that depends on modal coordinates, and the poses of nodes that ride on the deformed body.
+
+A flexible body is a set of particles. Particle p, times the root of its mass, is at r_p = x_p + φ_pi η_i + ½ g_pik η_i η_k
+in the body's frame: modes φ, and a second-order field g, by which a bent body shortens. In the kinetic energy and in the
+Jacobians of nodes g is geometric stiffening under every load. Cross-sections turn besides, with constant moments. The
+forces below follow from this kinetic energy without further approximation, so that M is positive definite and energy
+is kept; docs/theory/flexible.md derives them, numbers in parentheses are its equations.
+
+| symbol | here | shape | meaning |
+|---|---|---|---|
+| η, η̇, η̈ | eta, field.rates, field.accelerations | n | modal coordinates |
+| w_p | weights | particles | root of the mass of a particle [√kg] |
+| x_p, φ_pi, g_pik | positions, translations, bent | 3 | position, and its first and second derivative by η, times w_p |
+| s_pi | slopes | 3 | ∂r_p/∂η_i = φ_pi + g_pik η_k |
+| c_i, b_ij | spins, spin_masses | 3; 1 | rotary inertia of sections: with the frame's rotation, and among modes |
+| p_i, a_i | coupling | 3, 3 | Σ w s_i, Σ r × s_i + c_i: momentum at the frame for unit modal rates |
+| m_ij | modal | n×n | Σ s_i · s_j + b_ij |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spanloop.math.inertia import RigidInertia
+from spanloop.math.rotation import Rotation
+from spanloop.math.scalar import reciprocal
+from spanloop.math.spatial import Field, Force, Motion, Transform, combined, power
+from spanloop.math.vector3 import (
+    ZERO3,
+    add,
+    add_matrices,
+    cross,
+    dot,
+    scale,
+    scale_matrix,
+    subtract,
+    times,
+    total,
+)
+from spanloop.types import Floats3, Scalar, Vector3
+
+
+@dataclass(frozen=True)
+class Particles:
+    """The mass of a flexible body with n modes, as particles and as rotary inertia of its sections.
+
+    Positions and their derivatives are multiplied by the root of the particle's mass [√kg m]. Particles need not be
+    points of the body: any set with the same products stands for the same mass.
+    """
+
+    weights: tuple[float, ...]
+    positions: tuple[Floats3, ...]
+    translations: tuple[tuple[Floats3, ...], ...]  # by particle and mode
+    bent: tuple[tuple[tuple[Floats3, ...], ...], ...]  # by particle and two modes
+    spins: tuple[Floats3, ...]  # [kg m²] for each mode
+    spin_masses: tuple[tuple[float, ...], ...]
+
+    @property
+    def n(self) -> int:
+        """Number of modes."""
+        return len(self.spins)
+
+    @property
+    def rigid(self) -> RigidInertia:
+        """Mass, first and second moment of the particles at η = 0."""
+        mass = sum(w * w for w in self.weights)
+        first = tuple(sum(w * x[k] for w, x in zip(self.weights, self.positions, strict=True)) for k in range(3))
+        second = tuple(tuple(sum(x[a] * x[b] for x in self.positions) for b in range(3)) for a in range(3))
+        return RigidInertia(mass, first, second)  # type: ignore[arg-type]
+
+
+class FlexibleInertia:
+    """Inertia of 6 + n rows: of the body's frame, a RigidInertia or an ArticulatedInertia, and of its modes.
+
+    coupling: n forces at the frame for unit modal accelerations; modal (n, n): modal masses.
+    """
+
+    __slots__ = ("coupling", "modal", "rigid")
+
+    def __init__(self, rigid, coupling: tuple[Force, ...], modal: Sequence[Sequence[Scalar]]):
+        self.rigid, self.coupling, self.modal = rigid, coupling, modal
+
+    def __add__(self, other):
+        """The sum; an inertia without modes has none to add."""
+        if not isinstance(other, FlexibleInertia):
+            return FlexibleInertia(self.rigid + other, self.coupling, self.modal)
+        coupling = tuple(a + b for a, b in zip(self.coupling, other.coupling, strict=True))
+        rows = zip(self.modal, other.modal, strict=True)
+        modal = tuple(tuple(x + y for x, y in zip(a, b, strict=True)) for a, b in rows)
+        return FlexibleInertia(self.rigid + other.rigid, coupling, modal)
+
+    def __matmul__(self, m: Motion) -> Force:
+        """Momentum of a velocity, or force of an acceleration at rest."""
+        own = self.rigid @ m.six
+        modal = [power(m.six, c) for c in self.coupling]
+        for c, x in zip(self.coupling, m.modal, strict=False):
+            own = own + c * x
+        if m.modal:
+            modal = [p + dot(row, m.modal) for p, row in zip(modal, self.modal, strict=True)]
+        return Force(own.angular, own.linear, tuple(modal))
+
+    def articulated(self) -> FlexibleInertia:
+        """The same with a 6x6 for the frame."""
+        return FlexibleInertia(self.rigid.articulated(), self.coupling, self.modal)
+
+    def less(self, gain: Force, f: Force) -> FlexibleInertia:
+        """I − gain fᵀ, where gain is a multiple of f: what is left when one direction yields freely."""
+        rigid = self.rigid.less(gain.six, f.six)
+        coupling = tuple(c - f.six * x for c, x in zip(self.coupling, gain.modal, strict=True))
+        n = range(len(self.modal))
+        modal = [[0.0] * len(n) for _ in n]
+        for i in n:
+            for j in range(i + 1):
+                modal[i][j] = modal[j][i] = self.modal[i][j] - f.modal[i] * gain.modal[j]
+        return FlexibleInertia(rigid, coupling, modal)
+
+    def carried(self, x: Transform):
+        """The inertia of the frame seen from a parent, with the modes locked, or after they have yielded."""
+        return self.rigid.carried(x)
+
+    @property
+    def mass(self) -> Scalar:
+        """Mass [kg]."""
+        return self.rigid.mass
+
+    @property
+    def first(self) -> Vector3:
+        """First moment [kg m]."""
+        return self.rigid.first
+
+
+class DeformableInertia:
+    """A flexible body: its rigid inertia at η = 0, and particles whose masses are multiplied by `factor`."""
+
+    __slots__ = ("factor", "particles", "rest", "rigid")
+
+    def __init__(self, rigid: RigidInertia, particles: Particles, factor: Scalar = 1.0):
+        self.rigid, self.particles, self.factor = rigid, particles, factor
+        own = particles.rigid
+        self.rest = RigidInertia(  # what the particles do not have: rotary inertia of sections
+            rigid.mass,
+            subtract(rigid.first, scale(factor, own.first)),
+            add_matrices(rigid.second, scale_matrix(-1.0 * factor, own.second)),
+        )
+
+    mass = property(lambda self: self.rigid.mass)
+    first = property(lambda self: self.rigid.first)
+    second = property(lambda self: self.rigid.second)
+
+    def __matmul__(self, m: Motion) -> Force:
+        """Momentum at η = 0."""
+        return self.at((0.0,) * self.particles.n) @ m
+
+    def at(self, eta: Sequence[Scalar]) -> DeformedInertia:
+        """The inertia of the deformed body."""
+        found = [
+            _Particle(w, x, f, g, eta)
+            for w, x, f, g in zip(
+                self.particles.weights,
+                self.particles.positions,
+                self.particles.translations,
+                self.particles.bent,
+                strict=True,
+            )
+        ]
+        return DeformedInertia(self, found)
+
+
+class _Particle:
+    """A particle of a deformed body: position r and slopes ∂r/∂η_i, times the root of its mass (2)."""
+
+    __slots__ = ("bent", "r", "slopes", "weight")
+
+    def __init__(self, weight: float, x: Vector3, translations, bent, eta: Sequence[Scalar]):
+        turns = [_sum_of(g, eta) for g in bent]
+        self.weight, self.bent = weight, bent
+        self.slopes = [add(f, t) for f, t in zip(translations, turns, strict=True)]
+        self.r = add(x, _sum_of([add(f, scale(0.5, t)) for f, t in zip(translations, turns, strict=True)], eta))
+
+    def force(self, field: Field) -> Vector3:
+        """What moves the particle with the frame and at these modal rates, times the root of its mass (6)."""
+        f = add(scale(self.weight, field.origin), times(field.gradient, self.r))
+        if not field.rates:
+            return f
+        flow = cross(field.omega, _sum_of(self.slopes, field.rates))
+        return add(add(f, add(flow, flow)), _of_pairs(self.bent, field.rates))
+
+
+class DeformedInertia(FlexibleInertia):
+    """A flexible body at given modal coordinates."""
+
+    __slots__ = ("factor", "particles", "rest", "spins")
+
+    def __init__(self, body: DeformableInertia, particles: list[_Particle]):
+        k, n = body.factor, range(body.particles.n)
+        self.particles, self.spins, self.factor, self.rest = particles, body.particles.spins, k, body.rest
+        first = _total([scale(x.weight, x.r) for x in particles])
+        second = [[0.0] * 3 for _ in range(3)]
+        for a in range(3):
+            for b in range(a + 1):
+                second[a][b] = second[b][a] = total(x.r[a] * x.r[b] for x in particles)
+        rigid = RigidInertia(
+            body.rest.mass,
+            add(body.rest.first, scale(k, first)),
+            add_matrices(body.rest.second, scale_matrix(k, tuple(map(tuple, second)))),  # type: ignore[arg-type]
+        )
+        coupling = tuple(
+            Force(
+                scale(k, add(_total([cross(x.r, x.slopes[i]) for x in particles]), self.spins[i])),
+                scale(k, _total([scale(x.weight, x.slopes[i]) for x in particles])),
+            )
+            for i in n
+        )  # (4)
+        modal = [[0.0] * len(n) for _ in n]
+        for i in n:
+            for j in range(i + 1):
+                own = total(x.slopes[i][a] * x.slopes[j][a] for x in particles for a in range(3))
+                modal[i][j] = modal[j][i] = k * (own + body.particles.spin_masses[i][j])  # (5)
+        super().__init__(rigid, coupling, modal)
+
+    def force(self, field: Field) -> Force:
+        """The force at the frame, and along the modes, that gives the body these accelerations (7)-(9)."""
+        forces = [x.force(field) for x in self.particles]
+        own = Force(
+            _total([cross(x.r, f) for x, f in zip(self.particles, forces, strict=True)]),
+            _total([scale(x.weight, f) for x, f in zip(self.particles, forces, strict=True)]),
+            tuple(
+                total([dot(c, field.alpha), *(dot(x.slopes[i], f) for x, f in zip(self.particles, forces, strict=True))])
+                for i, c in enumerate(self.spins)
+            ),
+        )
+        if field.rates:
+            own = own + Force(cross(field.omega, _sum_of(self.spins, field.rates)))
+        found = own * self.factor + RigidInertia(0.0, self.rest.first, self.rest.second).force(field)
+        for c, row, x in zip(self.coupling, self.modal, field.accelerations, strict=False):
+            found = found + Force(c.angular, c.linear, tuple(row)) * x
+        return found
+
+
+class Seat(Transform):
+    """Pose of a node in the frame of its flexible body, and how it moves with the modes.
+
+    columns: motion of the node in the body for unit modal rates, in the node's axes; `rate` is what the rates of the
+    columns add to its acceleration.
+    """
+
+    __slots__ = ("columns", "node")
+
+    def __init__(self, rotation: Rotation, translation: Vector3, columns: tuple[Motion, ...], node: DeformedNode):
+        super().__init__(rotation, translation)
+        self.columns, self.node = columns, node
+
+    def behind(self, first: Transform) -> Seat:
+        return Seat(first.rotation @ self.rotation, first.point(self.translation), self.columns, self.node)
+
+    def with_modes(self, inertia, at_parent) -> FlexibleInertia:
+        """An inertia at the node, seen from the body that carries it: [X; Φᵀ] I [Xᵀ Φ].
+
+        inertia: in the node's frame; at_parent: X I Xᵀ, the same at the body's frame.
+        """
+        forces = [inertia @ c for c in self.columns]
+        rigid = Transform(self.rotation, self.translation)
+        modal = [[0.0] * len(forces) for _ in forces]
+        for i, c in enumerate(self.columns):
+            for j in range(i + 1):
+                modal[i][j] = modal[j][i] = power(c, forces[j])
+        return FlexibleInertia(at_parent, tuple(rigid @ f for f in forces), modal)
+
+    def velocity(self, field: Field) -> Motion:
+        return combined(self.columns, field.rates) if field.rates else Motion()
+
+    def acceleration(self, field: Field) -> Motion:
+        found = self.node.rate(self.velocity(field), field.rates) if field.rates else Motion()
+        return found + combined(self.columns, field.accelerations) if field.accelerations else found
+
+
+@dataclass(frozen=True)
+class NodeShape:
+    """How a node moves with n modes: translations Φ, small rotations Ψ, and what they are of second order in η.
+
+    It is at x + Φ η + ½ g η η, turned by the Cayley map of ψ = Ψ η + ½ γ η η.
+    """
+
+    translations: tuple[Floats3, ...]
+    rotations: tuple[Floats3, ...]
+    bent_translations: tuple[tuple[Floats3, ...], ...]  # g_ik
+    bent_rotations: tuple[tuple[Floats3, ...], ...]  # γ_ik
+
+    def seat(self, eta: Sequence[Scalar]) -> Seat:
+        """The node on the body deformed by these modal coordinates."""
+        node = DeformedNode(self, eta)
+        return Seat(node.rotation, node.displacement, node.columns(), node)
+
+
+class DeformedNode:
+    """A node at given modal coordinates (12)-(15)."""
+
+    def __init__(self, shape: NodeShape, eta: Sequence[Scalar]):
+        self.shape = shape
+        slides = [_sum_of(g, eta) for g in shape.bent_translations]
+        turns = [_sum_of(g, eta) for g in shape.bent_rotations]
+        self.slopes = [add(f, s) for f, s in zip(shape.translations, slides, strict=True)]  # ∂(displacement)/∂η_i
+        self.turns = [add(f, s) for f, s in zip(shape.rotations, turns, strict=True)]  # ∂ψ/∂η_i
+        halves = [add(f, scale(0.5, s)) for f, s in zip(shape.translations, slides, strict=True)]
+        self.displacement = _sum_of(halves, eta)
+        self.psi = _sum_of([add(f, scale(0.5, s)) for f, s in zip(shape.rotations, turns, strict=True)], eta)
+        self.share = reciprocal(1.0 + 0.25 * dot(self.psi, self.psi))
+        self.rotation = _cayley(self.psi, self.share)
+
+    def columns(self) -> tuple[Motion, ...]:
+        """Motion of the node for unit modal rates, in its own axes (14)."""
+        back = self.rotation.T
+        return tuple(Motion(self._spin(t), back @ s) for t, s in zip(self.turns, self.slopes, strict=True))
+
+    def rate(self, relative: Motion, rates: Sequence[Scalar]) -> Motion:
+        """dΦ/dt η̇, where Φ η̇ is `relative` (15)."""
+        slide = _of_pairs(self.shape.bent_translations, rates)
+        turn = _of_pairs(self.shape.bent_rotations, rates)
+        fade = -0.5 * self.share * dot(self.psi, _sum_of(self.turns, rates))
+        angular = add(self._spin(turn), scale(fade, relative.angular))
+        linear = subtract(self.rotation.T @ slide, cross(relative.angular, relative.linear))
+        return Motion(angular, linear)
+
+    def _spin(self, rate: Vector3) -> Vector3:
+        """Angular velocity in the node's axes for a rate of ψ: (ψ̇ − ½ ψ × ψ̇)/(1 + ψ²/4)."""
+        return scale(self.share, subtract(rate, scale(0.5, cross(self.psi, rate))))
+
+
+def _cayley(psi: Vector3, share: Scalar) -> Rotation:
+    """1 + ([ψ] + ½ [ψ]²)/(1 + ψ²/4); nothing where ψ is zero as a matter of numbers."""
+    if all(isinstance(x, float) and x == 0.0 for x in psi):
+        return Rotation()
+    x, y, z = psi
+    half = 0.5 * share
+    xx, yy, zz = half * (x * x), half * (y * y), half * (z * z)
+    xy, xz, yz = half * (x * y), half * (x * z), half * (y * z)
+    sx, sy, sz = share * x, share * y, share * z
+    return Rotation.full(
+        (
+            (1.0 - (yy + zz), xy - sz, xz + sy),
+            (xy + sz, 1.0 - (xx + zz), yz - sx),
+            (xz - sy, yz + sx, 1.0 - (xx + yy)),
+        )
+    )
+
+
+def _sum_of(vectors: Sequence[Vector3], factors: Sequence[Scalar]) -> Vector3:
+    """Σ vector · factor."""
+    return tuple(dot([v[k] for v in vectors], factors) for k in range(3)) if vectors else ZERO3
+
+
+def _total(vectors: Sequence[Vector3]) -> Vector3:
+    """The sum of vectors."""
+    return tuple(total(v[k] for v in vectors) for k in range(3))
+
+
+def _of_pairs(table, rates: Sequence[Scalar]) -> Vector3:
+    """Σ table_ik η̇_i η̇_k."""
+    return _sum_of([_sum_of(row, rates) for row in table], rates)
+
+
+__all__ = ["DeformableInertia", "FlexibleInertia", "NodeShape", "Particles", "Seat"]
