@@ -228,7 +228,9 @@ class DeformedInertia(FlexibleInertia):
             _total([cross(x.r, f) for x, f in zip(self.particles, forces, strict=True)]),
             _total([scale(x.weight, f) for x, f in zip(self.particles, forces, strict=True)]),
             tuple(
-                total([dot(c, field.alpha), *(dot(x.slopes[i], f) for x, f in zip(self.particles, forces, strict=True))])
+                total(
+                    [dot(c, field.alpha), *(dot(x.slopes[i], f) for x, f in zip(self.particles, forces, strict=True))]
+                )
                 for i, c in enumerate(self.spins)
             ),
         )
@@ -349,7 +351,7 @@ def _cayley(psi: Vector3, share: Scalar) -> Rotation:
 
 def _difference(a: Vector3, b: Vector3) -> Vector3:
     """a − b; zero where both are numbers and equal but for rounding."""
-    return tuple(
+    return tuple(  # type: ignore[return-value]
         0.0 if isinstance(x, float) and isinstance(y, float) and abs(x - y) <= 1e-14 * abs(x) else x - y
         for x, y in zip(a, b, strict=True)
     )
