@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from math import isfinite
 
 import numpy as np
 
-from spanloop.errors import InputError
 from spanloop.flexible import reduction
 from spanloop.flexible.body import FlexibleBody, FlexibleNode, Stations
 from spanloop.flexible.modes import Modal
 from spanloop.flexible.particles import particles, rigid_moments
-from spanloop.flexible.rod import DIRECTIONS, POINTS, Fields, Rod
+from spanloop.flexible.rod import DIRECTIONS, Fields, Rod
 from spanloop.flexible.second_order import second_order
 from spanloop.flexible.sections import Section
 from spanloop.math.flexible import NodeShape
