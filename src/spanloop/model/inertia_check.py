@@ -135,7 +135,8 @@ def weightless(model: Model, groups: Groups) -> list[int]:
         joint = model.joints[groups.first[g] - 1]
         weight[g] += sum(joint.armature) + sum(rotors.get(joint.name, ()))
         weight[groups.parent[g]] += weight[g]
-    return [g for g in range(1, len(groups.first)) if weight[g] == 0.0]
+    nodes = [model.joints[first - 1].kind.rides for first in groups.first[1:]]  # need no mass: their body has it
+    return [g for g in range(1, len(groups.first)) if weight[g] == 0.0 and not nodes[g - 1]]
 
 
 def _massless(model: Model, groups: Groups) -> list[str]:

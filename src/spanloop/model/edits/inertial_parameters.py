@@ -48,8 +48,8 @@ def inertial_parameters(model: Model) -> Parameters:
     bending = [j.child for j in model.joints if j.kind.bends]
     if bending:
         raise UnsupportedError(
-            f"inertial_parameters: body {bending[0]!r} is flexible; ten numbers do not describe its inertia, and torques are "
-            "not linear in them. Use model.parameters(), or model.rigid(...)"
+            f"inertial_parameters: body {bending[0]!r} is flexible; ten numbers do not describe its inertia, and "
+            "torques are not linear in them. Use model.parameters(), or model.rigid(...)"
         )
     names = tuple(f"{body.name}.{suffix}" for body in model.bodies for suffix in _SUFFIXES)
     values = [x for body in model.bodies for x in _packed(body.inertia)]

@@ -27,8 +27,8 @@ def remove(model: Model, *names: str | Iterable[str], kind: str | None = None) -
     kind: "body", "joint", "loop", "coupling", "frame", "actuator", "sensor" or "contact", for a name that several
         parts have
 
-    Removing a body removes its subtree and the loops, couplings, actuators, sensors, contacts and frames on it; removing
-    a flexible body removes its root and nodes too.
+    Removing a body removes its subtree and the loops, couplings, actuators, sensors, contacts and frames on it, and
+    with a flexible body its root and nodes.
     Removing a joint lets its body float: a free joint of the same name on the world replaces it. Contacts on a frame
     that is removed stay, on its body. Notes list the loops, couplings and contacts removed with another part.
     Raises InputError for a name that the model does not have.

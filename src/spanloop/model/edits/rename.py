@@ -19,8 +19,8 @@ Rule = Callable[[str], str]
 def rename(model: Model, names: Mapping[str, str], *, name: str | None = None) -> Model:
     """Return the model with other names.
 
-    names: {old: new}, for bodies, joints, frames, loops, couplings, actuators, sensors and contacts alike. The name of a
-        flexible body is that of its parts too: {"boom": "mast"} makes "boom.tip" "mast.tip"
+    names: {old: new}, for bodies, joints, frames, loops, couplings, actuators, sensors and contacts alike. The name of
+        a flexible body is that of its parts too: {"boom": "mast"} makes "boom.tip" "mast.tip"
     name: a new name for the model itself
 
     Raises InputError for a name that the model does not have, and for the world's.

@@ -47,8 +47,8 @@ def _joint(j: Joint, q: tuple[float, ...]) -> Joint:
         return j
     if j.kind.bends:
         raise UnsupportedError(
-            f"rezero: joint {j.name!r} holds the modes of a flexible body, which are counted from its undeformed shape; "
-            "give 0 for them"
+            f"rezero: joint {j.name!r} holds the modes of a flexible body, which are counted from its undeformed "
+            "shape; give 0 for them"
         )
     x = j.kind.transform(q)
     rotation, _ = snap_rotation(x.rotation.matrix())

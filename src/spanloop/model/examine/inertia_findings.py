@@ -67,7 +67,8 @@ def _massless(model: Model) -> Iterator[Finding]:
         weight[j.child] += sum(j.armature)
         if j.parent in weight:
             weight[j.parent] += weight[j.child]
-    gone = {b.name for b in model.bodies if weight[b.name] == 0.0}
+    nodes = {j.child for j in model.joints if j.kind.rides}  # need no mass: their body has it
+    gone = {b.name for b in model.bodies if weight[b.name] == 0.0} - nodes
     parents = {j.child: j.parent for j in model.joints}
     for b in model.bodies:
         if b.name in gone and parents[b.name] not in gone:

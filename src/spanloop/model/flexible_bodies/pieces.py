@@ -33,8 +33,9 @@ class Piece:
     @property
     def frequencies(self) -> np.ndarray:
         """Frequency of each mode with the root held [rad/s], for stiffness and mass as they are in the model."""
-        factor = self.body.inertia.mass / self.modal.mass
-        return np.asarray(np.sqrt(np.array(self.joint.stiffness) / (factor * modal_masses(self.modal))))
+        masses = self.body.inertia.mass / self.modal.mass * modal_masses(self.modal)
+        with np.errstate(divide="ignore"):  # of a body that is absent
+            return np.asarray(np.sqrt(np.array(self.joint.stiffness) / masses))
 
 
 @dataclass(frozen=True)

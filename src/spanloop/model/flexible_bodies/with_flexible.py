@@ -64,9 +64,7 @@ def with_flexible(
             raise InputError(f"{owner}: the model has a part {name!r} already, which the beam needs; rename it")
     joints = [replace(j, placement=at) if j.name in (f"{body}.{MODES}", f"{body}.1.{MODES}") else j for j in joints]
     seats = _Seats(body, beam, at, f"{body}.{ROOT}")
-    dropped = [f"body {body!r}: its {len(old.geometry)} shapes are dropped, the beam is drawn instead"] * bool(
-        old.geometry
-    )
+    dropped = [f"body {body!r}: its shapes are dropped, the beam is drawn instead"] if old.geometry else []
     mass = f"body {body!r}: now a beam of {beam.mass:g} kg; it was rigid, {old.inertia.mass:g} kg"
     return replace(
         model,
@@ -103,8 +101,8 @@ class _Seats:
         advice = (
             f"add a node there: sl.flexible.beam(..., nodes={{'name': {x:.9g}}})"
             if on_axis
-            else "that is beside the beam's axis: turn or move the beam (position=, rotation=), or attach the part to a "
-            "body that is fixed to a node"
+            else "that is beside the beam's axis: turn or move the beam (position=, rotation=), or attach the part to "
+            "a body that is fixed to a node"
         )
         nodes = ", ".join(f"{name} at {along:g} m" for name, along in (("root", 0.0), *self.beam.nodes))
         place = ", ".join(f"{c:.6g}" for c in (x, y, z))
