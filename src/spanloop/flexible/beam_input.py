@@ -21,7 +21,7 @@ def beam(
     section: Section | Sequence[Section] | None = None,
     *,
     area: float | Sequence[float] | None = None,
-    I: float | Sequence[float] | None = None,  # noqa: E741
+    I: float | Sequence[float] | None = None,
     Iy: float | Sequence[float] | None = None,
     Iz: float | Sequence[float] | None = None,
     J: float | Sequence[float] | None = None,
@@ -98,7 +98,7 @@ def beam(
     return made
 
 
-def _sections(section, area, I, Iy, Iz, J, owner: str) -> tuple[Section, ...]:  # noqa: E741
+def _sections(section, area, I, Iy, Iz, J, owner: str) -> tuple[Section, ...]:
     given = {"area": area, "I": I, "Iy": Iy, "Iz": Iz, "J": J}
     named = [name for name, x in given.items() if x is not None]
     if section is not None:
