@@ -23,8 +23,8 @@ _SIX = (Force(EX), Force(EY), Force(EZ), Force(linear=EX), Force(linear=EY), For
 class Modal(JointKind):
     """q: modal coordinates. Stiffness and damping of the modes are those of the joint.
 
-    particles: the mass of the body that it carries; mass: of it, which other masses scale; mode_units: "m" or "rad" for each mode;
-    mode_names: for printouts; source: what the modes were computed from, for files.
+    particles: the mass of the body that it carries; mass: of it [kg], others scale the particles; mode_units: "m" or
+    "rad" for each mode; mode_names: for printouts; source: what the modes were computed from, for files.
     """
 
     particles: Particles
