@@ -216,11 +216,11 @@ def _nodes(nodes: Mapping[str, float] | None, length: float, owner: str) -> tupl
 
 def _damping(damping, owner: str) -> tuple[float, ...]:
     if not isinstance(damping, (Real, Sequence, np.ndarray)) or isinstance(damping, (str, bytes)):
-        raise InputError(f"{owner}: damping is {damping!r}; expected ratios of critical damping, 0 or more")
+        raise InputError(f"{owner}: damping is {damping!r}; expected ratios of critical damping, 0 to 1000")
     values = (damping,) if isinstance(damping, Real) else tuple(damping)
     found = tuple(_number(x, f"{owner}: damping", "of critical") for x in values)
-    if not found or any(x < 0.0 for x in found):
-        raise InputError(f"{owner}: damping is {damping!r}; expected ratios of critical damping, 0 or more")
+    if not found or any(not 0.0 <= x <= 1e3 for x in found):
+        raise InputError(f"{owner}: damping is {damping!r}; expected ratios of critical damping, 0 to 1000")
     return found
 
 
