@@ -2,19 +2,19 @@
 
 Some joints are held, the others are free: the modes, and with loops the joints that follow them. At rest
 
-    N^T r(q) = 0,    e(q) = 0,    r = K (q - rest) + w(q),
+    Nᵀ r(q) = 0,    e(q) = 0,    r = K (q − rest) + w(q),
 
 in which r (free DoF) is what torques would have to supply, e the closure errors and N spans the free velocities that
-keep the loops closed. Newton's method solves both; the stiffness H = dr/dq + d(J^T lambda)/dq, of differences, contains
-what axial loads add. An equilibrium is stable where N^T H N is positive definite. With K and G = H - K it buckles at
-the least factor s > 0 of the load at which N^T (K + s G) N is singular.
+keep the loops closed. Newton's method solves both; the stiffness H = ∂r/∂q + ∂(Jᵀ λ)/∂q, of differences, contains
+what axial loads add. An equilibrium is stable where Nᵀ H N is positive definite. With K and G = H − K it buckles at
+the least factor s > 0 of the load at which Nᵀ (K + s G) N is singular.
 
 | symbol | shape | meaning |
 |---|---|---|
 | r, w | free | torques that hold a position; those of weight and loads alone |
-| J, e | rows x free, rows | closure Jacobian, closure errors |
-| lambda | rows | forces of the loops |
-| H, N | free x free, free x k | stiffness, free directions |
+| J, e | rows × free, rows | closure Jacobian, closure errors |
+| λ | rows | forces of the loops |
+| H, N | free × free, free × k | stiffness, free directions |
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ from numpy.typing import ArrayLike
 
 from spanloop.dynamics.static_loads import at_body_origins
 from spanloop.errors import InputError, Reason, Refusal, SpanloopWarning, nearest
+from spanloop.flexible.deformation import SLOPE, largest_turn
 from spanloop.loops.batching import Computed, over_states
 from spanloop.model import Model
+from spanloop.model.edits.flexible_parts import flexible_bodies
 from spanloop.model.poses import default_position
 from spanloop.model.user_input import by_name
 
@@ -62,7 +64,9 @@ def static_deflection(
         return (np.array([x for x, _ in found]).reshape(rows.shape),), refused
 
     bent = over_states("static_deflection", robot, compute, q=(q, model.nq))[0]
-    _warn_of_buckling(task, bent.reshape(-1, model.nq))
+    rows = bent.reshape(-1, model.nq)
+    _warn_of_slopes(model, rows)
+    _warn_of_buckling(task, rows[np.isfinite(rows).all(axis=1)])
     return bent
 
 
@@ -204,10 +208,26 @@ def _directions(J: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return V[rank:].T, (V[:rank].T / sizes[:rank]) @ U[:, :rank].T
 
 
+def _warn_of_slopes(model: Model, rows: np.ndarray) -> None:
+    """Warn of the body that bends farthest, if that is farther than its shapes follow."""
+    turns = {
+        name: max(float(np.nan_to_num(largest_turn(j.kind, rows[:, model.q_slice(j.name)])).max()) for j in joints)
+        for name, joints in flexible_bodies(model.joints).items()
+    }
+    name, turn = max(turns.items(), key=lambda pair: pair[1])
+    if turn > SLOPE:
+        warnings.warn(
+            f"static_deflection: {name!r} bends by up to {turn:.2g} rad against the root of a piece; shapes of second "
+            f"order follow up to about {SLOPE:g} rad. Give more pieces= to sl.flexible.beam, or a stiffer body",
+            SpanloopWarning,
+            stacklevel=4,
+        )
+
+
 def _warn_of_buckling(task: _Task, rows: np.ndarray) -> None:
     """Warn of the first equilibrium that is not stable."""
     model = task.robot.model
-    for q in rows[np.isfinite(rows).all(axis=1)]:
+    for q in rows:
         found = task.buckling(q)
         if found is None:
             continue

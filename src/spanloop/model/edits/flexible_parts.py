@@ -53,3 +53,15 @@ def refuse_offset(owner: str, body: str, position: tuple[float, ...], nodes: Ite
             f"({', '.join(nodes)}), and add nodes with sl.flexible.beam(..., nodes={{name: position}}); an offset from "
             f"'{body}.{ROOT}' is a rigid bracket at the root"
         )
+
+
+def flexible_bodies(joints: Iterable[Joint]) -> dict[str, tuple[Joint, ...]]:
+    """The joints of the modes of each flexible body by the body's name, one for each piece from root to tip."""
+    out: dict[str, tuple[Joint, ...]] = {}
+    for j in joints:
+        if j.kind.bends:
+            name = j.name.removesuffix(f".{MODES}")
+            beam = getattr(j.kind.source, "beam", None)  # type: ignore[attr-defined]
+            name = name.rpartition(".")[0] if beam is not None and beam.pieces > 1 else name
+            out[name] = (*out.get(name, ()), j)
+    return out
