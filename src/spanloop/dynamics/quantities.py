@@ -17,8 +17,8 @@ from spanloop.dynamics.contact_solution import ContactSolution, contact_solution
 from spanloop.dynamics.kernel_calls import ByName
 from spanloop.dynamics.linear_calls import LinearCalls
 from spanloop.dynamics.manipulability import Manipulability
-from spanloop.dynamics.workspace import Workspace
 from spanloop.dynamics.strain import mode_energies
+from spanloop.dynamics.workspace import Workspace
 from spanloop.errors import InputError
 from spanloop.model.edits.flexible_parts import flexible_bodies
 from spanloop.types import Array

@@ -32,7 +32,7 @@ from spanloop.errors import InputError, Reason, Refusal, SpanloopWarning, neares
 from spanloop.flexible.deformation import SLOPE, largest_turn
 from spanloop.loops.batching import Computed, over_states
 from spanloop.model import Model
-from spanloop.model.edits.flexible_parts import flexible_bodies
+from spanloop.model.edits.flexible_parts import flexible_bodies, modal
 from spanloop.model.poses import default_position
 from spanloop.model.user_input import by_name
 
@@ -211,7 +211,7 @@ def _directions(J: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _warn_of_slopes(model: Model, rows: np.ndarray) -> None:
     """Warn of the body that bends farthest, if that is farther than its shapes follow."""
     turns = {
-        name: max(float(np.nan_to_num(largest_turn(j.kind, rows[:, model.q_slice(j.name)])).max()) for j in joints)
+        name: max(float(np.nan_to_num(largest_turn(modal(j), rows[:, model.q_slice(j.name)])).max()) for j in joints)
         for name, joints in flexible_bodies(model.joints).items()
     }
     name, turn = max(turns.items(), key=lambda pair: pair[1])
@@ -234,7 +234,7 @@ def _warn_of_buckling(task: _Task, rows: np.ndarray) -> None:
         factor, motion = found
         dof = int(task.free[np.argmax(np.abs(motion))])
         j = next(j for j in model.joints if dof in range(model.nv)[model.v_slice(j.name)])
-        mode = f", mode {j.kind.mode_names[dof - model.v_slice(j.name).start]}" if j.kind.bends else ""
+        mode = f", mode {modal(j).mode_names[dof - model.v_slice(j.name).start]}" if j.kind.bends else ""
         at = f"it buckles at {factor:.3g} of the load" if np.isfinite(factor) else "it moves away from it"
         warnings.warn(
             f"static_deflection: the equilibrium is not stable: {at} ({j.name!r}{mode}). A run that starts there "

@@ -17,8 +17,8 @@ from spanloop.trajectory.audit import balances
 from spanloop.trajectory.audit.balances import balance, highest
 from spanloop.trajectory.audit.contact_findings import acts, complementarity, contact_findings
 from spanloop.trajectory.audit.event_findings import event_findings, worst_of
-from spanloop.trajectory.audit.flexible_findings import damped_modes, flexible_findings
 from spanloop.trajectory.audit.findings import NOT_JUDGED, NOT_WELL, WELL, Audit, Finding, doubted, verdict_on
+from spanloop.trajectory.audit.flexible_findings import damped_modes, flexible_findings
 from spanloop.trajectory.audit.joint_limits import GIVES_WAY, exceeded, has_spring, limited
 from spanloop.trajectory.audit.undeclared_overlaps import overlap_finding
 from spanloop.trajectory.contacts.contact_samples import Points, is_alike, number_type

@@ -19,7 +19,7 @@ import numpy as np
 from spanloop.dynamics.strain import mode_energies
 from spanloop.flexible.deformation import largest_strain, largest_turn
 from spanloop.flexible.modes import Modal
-from spanloop.model.edits.flexible_parts import flexible_bodies
+from spanloop.model.edits.flexible_parts import flexible_bodies, modal
 from spanloop.model.parts import Joint
 from spanloop.trajectory.audit.balances import balance
 from spanloop.trajectory.audit.findings import NOT_JUDGED, NOT_WELL, Finding, verdict_on
@@ -66,10 +66,13 @@ def _strain(run: Trajectory, bodies: Bodies, bound: float) -> Finding:
 
 def _slopes(run: Trajectory, bodies: Bodies, bound: float) -> Finding:
     value, name, when = _worst(run, bodies, largest_turn)
-    sentence = f"Sections turn by up to {value:.2g} rad against the root of their piece, in {name!r}{when} (bound {bound:g} rad)."
+    sentence = (
+        f"Sections turn by up to {value:.2g} rad against the root of their piece, in {name!r}{when} (bound {bound:g} "
+        "rad)."
+    )
     verdict = verdict_on(value, bound, 0.0)
     if verdict == NOT_WELL:
-        beam = getattr(bodies[name][0].kind.source, "beam", None)  # type: ignore[attr-defined]
+        beam = getattr(modal(bodies[name][0]).source, "beam", None)
         pieces = 2 * beam.pieces if beam is not None else 2
         sentence += f" Shapes of second order do not follow that. Give pieces={pieces} to sl.flexible.beam."
     return Finding("slopes", value, bound, "rad", verdict, sentence)
@@ -80,7 +83,7 @@ def _worst(run: Trajectory, bodies: Bodies, of) -> tuple[float, str, str]:
     best = (0.0, next(iter(bodies)), "")
     for name, joints in bodies.items():
         for j in joints:
-            values = np.nan_to_num(of(j.kind, run.q[..., run.model.q_slice(j.name)]))
+            values = np.nan_to_num(of(modal(j), run.q[..., run.model.q_slice(j.name)]))
             k = np.unravel_index(int(np.argmax(values)), values.shape)
             if values[k] > best[0]:
                 best = float(values[k]), name, _when(run, k)
@@ -95,9 +98,9 @@ def _truncation(run: Trajectory, bodies: Bodies, bound: float) -> Iterator[Findi
         body = np.nanmax(run.strain_energy[name], axis=-1)
         for j in joints:
             energies = np.nanmax(mode_energies(run.model, j.name, run.q), axis=-2)
-            for last, count in _last_modes(j.kind):
+            for last, count in _last_modes(modal(j)):
                 share = float(np.max(energies[..., last] / np.maximum(body, np.finfo(float).tiny)))
-                words = f"mode {j.kind.mode_names[last]} of {j.name!r}"
+                words = f"mode {modal(j).mode_names[last]} of {j.name!r}"
                 (several if count > 1 else alone).append((share if body.max() > 0.0 else 0.0, words))
     value, words = max(several, default=(0.0, ""))
     if several and (value > bound or max(alone, default=(0.0, ""))[0] <= bound):
@@ -161,7 +164,7 @@ def _unresolved(run: Trajectory) -> list[_Unresolved]:
             turn = run.step * np.sqrt(stiffness * mobility)
             if turn > RESOLVED:
                 energy = float(0.5 * rates[k] ** 2 / mobility)
-                out.append(_Unresolved(float(turn), energy, f"{j.kind.mode_names[k]} of {j.name!r}"))  # type: ignore[attr-defined]
+                out.append(_Unresolved(float(turn), energy, f"{modal(j).mode_names[k]} of {j.name!r}"))
     return out
 
 
@@ -192,8 +195,8 @@ def _modes(run: Trajectory, bound: float) -> Iterator[Finding]:
 
 
 _ADVICE = (
-    "Or start from the shape at rest (robot.static_deflection), leave the fastest modes out, or give the beam damping=: "
-    "what rings only because it was let go fades then."
+    "Or start from the shape at rest (robot.static_deflection), leave the fastest modes out, or give the beam damping=, "
+    "with which what rings because it was let go fades."
 )
 
 
