@@ -110,10 +110,10 @@ class KernelSpec:
         closed = bool(model.loops or model.couplings)
         method, algorithm = catalog.algorithm(name, method, closed)
         entry = catalog.function(name)
-        if algorithm.rigid_only:
-            state_refusals.refuse_flexible(model, f"{name} by {method!r}", entry.for_flexible(closed))
         if entry.needs_tree:
             state_refusals.refuse_closures(model, name, entry.instead)
+        if algorithm.rigid_only:
+            state_refusals.refuse_flexible(model, f"{name} by {method!r}", entry.for_flexible(closed))
         options = _checked_options(
             model,
             name,
