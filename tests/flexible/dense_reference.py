@@ -123,7 +123,7 @@ class Part(NamedTuple):
     p: Dual
     r: Dual  # (points, 3) in the world
     masses: np.ndarray
-    spin_energy: object
+    turning: np.ndarray  # rates of sections, times the root of their rotary inertia
     spin: np.ndarray  # angular momentum of sections
 
 
@@ -156,14 +156,14 @@ class Reference:
             else:
                 assert kind.name == "fixed", kind.name
             poses[joint.child] = R, p
-            spin_energy, spin = 0.0, np.zeros(3)
+            turning, spin = np.zeros((0, 3)), np.zeros(3)
             if isinstance(kind, Modal):
-                places, masses, spin_energy, spin = self._beam(kind, R, x)
+                places, masses, turning, spin = self._beam(kind, R, x)
             elif body.inertia.mass:
                 places, masses = _points_of(body.inertia)
             else:
                 places, masses = np.zeros((0, 3)), np.zeros(0)
-            yield Part(joint, x, R, p, einsum("ab,pb->pa", R, places) + p, masses, spin_energy, spin)
+            yield Part(joint, x, R, p, einsum("ab,pb->pa", R, places) + p, masses, turning, spin)
 
     def energies(self, q, v):
         """Kinetic and potential energy at q, v, of which both may be complex."""
@@ -171,7 +171,7 @@ class Reference:
         gravity = np.array(self.model.gravity)
         for part in self.parts(q, v):
             joint, x = part.joint, part.x
-            kinetic = kinetic + part.spin_energy + 0.5 * part.masses @ (part.r.rate**2).sum(axis=-1)
+            kinetic = kinetic + 0.5 * (part.turning**2).sum() + 0.5 * part.masses @ (part.r.rate**2).sum(axis=-1)
             potential = potential - part.masses @ (part.r.value @ gravity)
             kinetic = kinetic + 0.5 * np.array(joint.armature) @ x.rate**2
             potential = potential + 0.5 * np.array(joint.stiffness) @ (x.value - np.array(joint.rest)) ** 2
@@ -179,8 +179,8 @@ class Reference:
 
     @staticmethod
     def _beam(kind, R, x):
-        """Mass points of a beam in its frame, their masses; kinetic energy and angular momentum, in world axes, of its
-        sections' rotation."""
+        """Mass points of a beam in its frame, their masses; rates of its sections, times the root of their
+        rotary inertia; and their angular momentum in world axes."""
         model = _finite_elements(kind.source.beam, kind.source.number)
         rod = model.rod
         axis = np.stack([rod.points, 0 * rod.points, 0 * rod.points], axis=1)
@@ -190,7 +190,7 @@ class Reference:
         omega = np.array([turning[2, 1], turning[0, 2], turning[1, 0]])
         spin = omega + np.einsum("npa,n->pa", model.fields.theta, x.rate)
         masses = rod.properties["mass"] * rod.weights
-        return places, masses, 0.5 * (inertia * spin**2).sum(), R.value @ (inertia * spin).sum(axis=0)
+        return places, masses, np.sqrt(inertia) * spin, R.value @ (inertia * spin).sum(axis=0)
 
     def momentum(self, q, v):
         """M v (nv,)."""
@@ -198,7 +198,19 @@ class Reference:
         return np.array([self.energies(q, v + e)[0] - base - self.energies(q, e)[0] for e in units])
 
     def mass_matrix(self, q):
-        return np.array([self.momentum(q, e) for e in np.eye(len(q))])
+        """M (nv, nv): products of the rates of all masses for unit rates of two coordinates."""
+        columns = []
+        for e in np.eye(len(q)):
+            parts = list(self.parts(q, e))
+            moved = [np.sqrt(p.masses)[:, None] * p.r.rate for p in parts] + [p.turning for p in parts]
+            rotors = [np.sqrt(np.array(p.joint.armature)) * p.x.rate for p in parts]
+            columns.append(np.concatenate([x.ravel() for x in (*moved, *rotors)]))
+        return np.array(columns) @ np.array(columns).T
+
+    def gravity_torques(self, q):
+        """What holds the weight (nv,)."""
+        gravity = np.array(self.model.gravity)
+        return np.array([-sum(p.masses @ p.r.rate @ gravity for p in self.parts(q, e)) for e in np.eye(len(q))])
 
     def bias(self, q, v):
         """h (nv,): M a + h = tau, dampers included."""
