@@ -21,7 +21,12 @@ def tube(length: float = 0.8, **options) -> sl.flexible.Beam:
 
 
 def tree() -> sl.Model:
-    """Two flexible bodies, of 10 and of 3 modes, rigid ones before, between and beside them."""
+    """Two flexible bodies, of 12 and of 5 modes, rigid ones before, between and beside them."""
+    return tree_parts().build()
+
+
+def tree_parts() -> sl.Builder:
+    """The same, for more parts to come."""
     b = sl.Builder("flexible tree", gravity=(0.3, -0.4, -9.0))
     b.body("base", 2.0, (0.1, 0.0, 0.2), (0.1, 0.2, 0.15)).revolute("yaw", "world", "base", "z")
     b.body("boom", flexible=tube(nodes={"middle": 0.4}, modes={"y": 1, "z": 1, "torsion": 0}, damping=0.01))
@@ -31,7 +36,7 @@ def tree() -> sl.Model:
     b.body("slider", 0.4, (0.0, 0.02, 0.1), (0.01, 0.01, 0.02)).prismatic("slide", "boom.middle", "slider", "x")
     b.body("whip", flexible=tube(modes={"y": 1, "z": 0}, theory="timoshenko"))
     b.revolute("wrist", "arm", "whip", "z", (0.4, 0.0, 0.0))
-    return b.frame("tool", "arm", (0.3, 0.1, 0.05)).build()
+    return b.frame("tool", "arm", (0.3, 0.1, 0.05))
 
 
 def loop() -> sl.Model:
