@@ -164,7 +164,11 @@ def known(closed: bool):
     for name, method, algorithm in methods(closed):
         entry = catalog.FUNCTIONS[name]
         of_loops = entry.needs_closures or name.startswith(("closure_", "grasp_"))
-        if not algorithm.rigid_only and name not in WITH_CONTACTS and (not entry.needs_tree if closed else not of_loops):
+        if (
+            not algorithm.rigid_only
+            and name not in WITH_CONTACTS
+            and (not entry.needs_tree if closed else not of_loops)
+        ):
             yield name, method, algorithm
 
 

@@ -122,7 +122,9 @@ def test_points_of_contact_ride_on_nodes():
 
 
 def test_systems_and_complements_refuse():
-    with pytest.raises(UnsupportedError, match="^ClosedTopology is for rigid bodies: body 'boom' of 'flexible tree' bends"):
+    with pytest.raises(
+        UnsupportedError, match="^ClosedTopology is for rigid bodies: body 'boom' of 'flexible tree' bends"
+    ):
         sl.ClosedTopology(sl.zoo.puma(), tree())
     with pytest.raises(UnsupportedError, match="^parallel_complement is for rigid bodies: body 'boom'"):
         sl.papers.parallel_complement(sl.Dynamics(loop()), case("loop").q)

@@ -122,13 +122,15 @@ def _sections(section, area, I, Iy, Iz, J, owner: str) -> tuple[Section, ...]:  
     n = max(map(len, lists.values()))
     for name, values in lists.items():
         if len(values) not in (1, n):
-            raise InputError(f"{owner}: {name} has {len(values)} values along the beam, another property {n}; give one or {n}")
+            raise InputError(
+                f"{owner}: {name} has {len(values)} values along the beam, another property {n}; give one or {n}"
+            )
     out = []
     for k in range(n):
         of = {name: values[k if len(values) > 1 else 0] for name, values in lists.items()}
         of.setdefault("J", of["Iy"] + of["Iz"])
         size = 2.0 * sqrt(of["area"] / pi)
-        out.append(Section(**of, outline=(size, size)))
+        out.append(Section(of["area"], of["Iy"], of["Iz"], of["J"], outline=(size, size)))
     return tuple(out)
 
 
@@ -161,7 +163,9 @@ def _nodes(nodes: Mapping[str, float] | None, length: float, owner: str) -> tupl
             raise InputError(f"{owner}: every beam has a {name!r} of its own; give the node another name")
         at = _number(x, f"{owner}: node {name!r}", "m")
         if not 0.0 < at < length:
-            raise InputError(f"{owner}: node {name!r} is at {at:g} m; must be above 0 (the root) and below {length:g} m (the tip)")
+            raise InputError(
+                f"{owner}: node {name!r} is at {at:g} m; must be above 0 (the root) and below {length:g} m (the tip)"
+            )
         out.append((name, at))
     places = [x for _, x in out]
     if len(set(places)) < len(places):
@@ -202,6 +206,6 @@ def _number(x, what: str, unit: str) -> float:
 
 
 def _count(x, what: str, least: int, most: int) -> int:
-    if isinstance(x, bool) or not isinstance(x, Integral) or not least <= x <= most:
+    if isinstance(x, bool) or not isinstance(x, Integral) or not least <= int(x) <= most:
         raise InputError(f"{what} is {x!r}; expected a whole number from {least} to {most}")
     return int(x)
