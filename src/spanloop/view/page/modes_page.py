@@ -14,6 +14,7 @@ from spanloop.loops.arguments import dof_names
 from spanloop.loops.closure_errors import mechanism_of
 from spanloop.model.files.file_io import write_file
 from spanloop.trajectory import EndReason, Outcome, Segment, Trajectory
+from spanloop.view.beams.segments import segment_count
 from spanloop.view.moving_scene import moving_scene
 from spanloop.view.noise import least_force, noise_levels
 from spanloop.view.page.data import BYTES, closure_group, picture
@@ -90,7 +91,7 @@ def modes_data(
 def shapes_run(modes: Modes, numbers: Sequence[int], amplitude: float | None = None) -> Trajectory:
     """The modes one after the other, each for one period of PERIOD seconds, with the loops closed at every sample."""
     model = modes.robot.model
-    samples = int(np.clip(BYTES / (28 * (model.n_bodies + 1) * len(numbers)), LEAST, MOST))
+    samples = int(np.clip(BYTES / (28 * (model.n_bodies + segment_count(model) + 1) * len(numbers)), LEAST, MOST))
     motions = [modes.motion(k, amplitude=amplitude, samples=samples) for k in numbers]
     times = [i * (PERIOD + PAUSE) + phases * (PERIOD / (2.0 * np.pi)) for i, (phases, _) in enumerate(motions)]
     q = np.concatenate([x for _, x in motions])
