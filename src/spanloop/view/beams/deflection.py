@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +11,10 @@ from spanloop.flexible.body import Stations
 from spanloop.model import Model
 from spanloop.model.edits.flexible_parts import END
 from spanloop.model.parts import Joint
+from spanloop.trajectory.topologies import has_same_joints
+
+if TYPE_CHECKING:
+    from spanloop.trajectory import Trajectory
 
 
 def nodes(model: Model) -> list[str]:
@@ -21,6 +26,25 @@ def deflection(model: Model, node: str, q: np.ndarray) -> np.ndarray:
     """Displacement (..., 3) [m] of a node from its undeformed place, in the axes of its beam's root; q (..., nq)."""
     chain = list(_chain(model, node))
     return _end(_links(model, chain, q)) - _end(_links(model, chain, np.zeros(model.nq)))
+
+
+def curves(run: Trajectory, names: Sequence[str]) -> list[tuple[str, np.ndarray]]:
+    """Displacements (..., n) [m] of nodes over a run, as "boom.tip.z", without directions in which none of them moves.
+
+    NaN where a segment has no such node.
+    """
+    found = [(f"{name}.{axis}", _over(run, name)[..., k]) for name in names for k, axis in enumerate("xyz")]
+    return [(name, values) for name, values in found if np.nan_to_num(values).any()] or found
+
+
+def _over(run: Trajectory, node: str) -> np.ndarray:
+    if has_same_joints(run):
+        return deflection(run.model, node, run.q)
+    parts = [
+        _over(piece, node) if node in nodes(piece.model) else np.full((*run.batch, len(piece), 3), np.nan)
+        for piece in run.pieces
+    ]
+    return np.concatenate(parts, axis=-2)
 
 
 def _chain(model: Model, node: str) -> Iterator[Joint]:

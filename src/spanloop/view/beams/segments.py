@@ -19,7 +19,7 @@ from spanloop.view.body_shapes import Shape, rod
 
 MOST, LEAST = 16, 4  # segments of a beam, and of each of its pieces
 THINNEST = 0.005  # least width that is drawn, in sizes of the mechanism
-OVERLAP = (0.01, 0.1)  # of boxes, of their length and width: the outer sides of a bend stay closed
+OVERLAP = (0.05, 0.1)  # of boxes, of their length and width: the outer sides of a bend stay closed
 
 
 @dataclass(frozen=True)

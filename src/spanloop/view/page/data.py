@@ -17,6 +17,7 @@ from spanloop.model import Model
 from spanloop.trajectory import report
 from spanloop.trajectory.files import labels
 from spanloop.view import palette
+from spanloop.view.beams.deflection import curves, nodes
 from spanloop.view.beams.segments import segment_count
 from spanloop.view.body_shapes import Shape
 from spanloop.view.columns import Column, columns, largest_error, models_of
@@ -249,6 +250,10 @@ def _groups(run: Trajectory, whole: Trajectory, seen: Scene, notes: list[str]) -
         except SpanloopError as error:
             notes.append(str(error))
     out += _contact_groups(run, whole)
+    bent = curves(run, list(dict.fromkeys(name for m in models_of(run) for name in nodes(m))))
+    if bent:
+        names, values = zip(*bent, strict=True)
+        out.append(_group("deflection", "Deflection of nodes", "m", list(names), np.column_stack(values)))
     q = columns(run, "q", labels.coordinates, labels.coordinate_units)
     v = columns(run, "v", labels.dofs, labels.dof_units)
     tau = [c for c in columns(run, "tau", labels.dofs, labels.torque_units) if np.nan_to_num(c.values).any()]
