@@ -49,6 +49,16 @@ def massless_parts(model: Model) -> set[str]:
     return nodes | {j.parent for j in model.joints if j.kind.bends}
 
 
+def section_turns(model: Model) -> np.ndarray:
+    """For each DoF (nv,) that is a mode, how far its unit turns a section of the flexible body [rad]; 0 for others."""
+    out = np.zeros(model.nv)
+    for j in model.joints:
+        if j.kind.bends and getattr(j.kind, "source", None) is not None:
+            turns = np.linalg.norm(stations(j.kind.source).rotations, axis=-1)  # type: ignore[attr-defined]
+            out[model.v_slice(j.name)] = turns.max(axis=0)
+    return out
+
+
 def segment_count(model: Model) -> int:
     """How many segments the flexible bodies of a model have."""
     return sum(len(stations(bent.source).positions) - 1 for bent in bent_bodies(model))

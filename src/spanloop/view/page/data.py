@@ -131,7 +131,10 @@ def thinned(run: Trajectory, frames: int) -> Trajectory:
 def _frames(run: Trajectory) -> int:
     """How many frames to keep: RATE frames a second, limited by the size of the file."""
     models = (run.model, *models_of(run))
-    largest = max(7 * (m.n_bodies + segment_count(m) + 1) + m.nq + 2 * m.nv + 8 * len(m.loops) + 4 + _of_contacts(m) for m in models)
+    largest = max(
+        7 * (m.n_bodies + segment_count(m) + 1) + m.nq + 2 * m.nv + 8 * len(m.loops) + 4 + _of_contacts(m)
+        for m in models
+    )
     return int(min(RATE * run.duration + 1, BYTES / (4 * largest)))
 
 
