@@ -211,7 +211,7 @@ def _bodies(model: Model, at: np.ndarray, folder: str | Path | None):
 
 
 def _marked(model: Model, bodies: Sequence[SceneBody], size: float) -> list[tuple[Shape, ...]]:
-    """The shapes of all bodies that marks of joints sit on; of roots and nodes of flexible bodies, those of the beam."""
+    """The shapes of all bodies on which marks of joints sit; roots and nodes of flexible bodies have their beam's."""
     shapes = [b.shapes for b in bodies]
     number = model.body_number
     for bent in segments.bent_bodies(model):
