@@ -186,7 +186,7 @@ class _Task:
 
     @property
     def _dof_lengths(self) -> np.ndarray:
-        return np.array(mechanism_of(self.robot.model).dof_lengths)
+        return np.array(mechanism_of(self.robot.model).step_lengths)
 
     def _moved(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
         return self.limits.within(values(self.robot, "integrate", q, step))

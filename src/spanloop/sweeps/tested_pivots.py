@@ -34,6 +34,7 @@ from spanloop.types import Scalar
 
 IN_SWEEPS = 2e-5  # least D/M where joints give way one after the other: an error of 1e-9
 IN_MATRIX = 2e-4  # ... where the mass matrix is factored
+_FLEXIBLE = 1e-2  # by which it is smaller at the root of a flexible body, whose modes may carry a heavy load: 1e-7
 _COARSE = 1e-4  # by which the least D/M is smaller in runs, whose steps have larger errors: one of 1e-5
 _SINGLE = 10.0  # by which the least D/M is larger in single precision: an error of 5e-3
 _ROUNDING = 1e-14  # in a link's own inertia, relative to its mass and the trace of its second moment
@@ -56,6 +57,7 @@ class PivotTest:
         links = mechanism.links
         precision = (_SINGLE if mechanism.single else 1.0) * (_COARSE if mechanism.coarse else 1.0)
         self.tolerance = tolerance * precision * min(1.0, (_LONG / max(1, _depth(links))) ** 3)
+        self.roots = frozenset(link.parent for link in links if link.kind.bends)
         self.noise: Mapping[int, tuple[Scalar, ...]] = {i: _noise(links[i]) for i in _doubtful(links, self.tolerance)}
 
     @property
@@ -72,7 +74,8 @@ class PivotTest:
         """The least pivots of the joint: the tolerance times its entries Sᵀ I S + armature of M's diagonal."""
         composite = here.inertia + arriving.composite
         tested = zip(link.free(here.S), link.armature, self.noise.get(link.number, ()), strict=False)
-        least = tuple(self.tolerance * (power(s, composite @ s) + r) + noise for s, r, noise in tested)
+        tolerance = self.tolerance * (_FLEXIBLE if link.number in self.roots else 1.0)
+        least = tuple(tolerance * (power(s, composite @ s) + r) + noise for s, r, noise in tested)
         return Values(least_pivots=least), Values(composite=composite.carried(here.X))
 
     def pairs(self, m, here, world) -> list:
@@ -95,9 +98,16 @@ class PivotTest:
             f"joints outboard of {joint!r} give way, it moves no inertia (its pivot is {found:.3g}; expected more than "
             f"{least:.3g}). Give body {body!r} mass and inertia, give the joint armature: "
             f"model.with_joint({joint!r}, armature=...), or lock it: model.lock({joint!r})"
+            + _fewer_modes(mechanism, i)
             + (f". {others} more joint{'s' * (others > 1)} cannot be solved for with it{_ALL}" if others else "")
             + (other if mechanism.closures else ""),
         )
+
+
+def _fewer_modes(mechanism: Mechanism, i: int) -> str:
+    """Advice where a flexible body stands on the joint: its modes can take nearly all of its inertia."""
+    found = [link.name.removesuffix(".modes") for link in mechanism.links if link.parent == i and link.kind.bends]
+    return f". Flexible body {found[0]!r} needs fewer modes: with many of them its root keeps no inertia" if found else ""
 
 
 class _Small(NamedTuple):
@@ -136,10 +146,12 @@ def _doubtful(links: Sequence[Link], tolerance: float) -> list[int]:
     if not all(isinstance(x, float) for link in links for x in _numbers(link)):
         return free
     carried = _carried(links)
+    nodes = {i: [(links[j].kind, *carried[j]) for j in range(len(links)) if links[j].parent == i] for i in free}
     out = []
     for i in free:
         columns, armature = _columns(links[i])[0], links[i].armature
-        least = [tolerance * (_felt(s, *carried[i]) + r) for s, r in zip(columns, armature, strict=True)]
+        felt = _felt_by_modes(links[i], nodes[i]) if links[i].kind.bends else [_felt(s, *carried[i]) for s in columns]
+        least = [tolerance * (x + r) for x, r in zip(felt, armature, strict=True)]
         if not all(own > x for own, x in zip(_own_pivots(links[i]), least, strict=True)):
             out.append(i)
     return out
@@ -149,7 +161,7 @@ def _depth(links: Sequence[Link]) -> int:
     """The number of links in the longest chain from the world."""
     depths = [0] * len(links)
     for i, link in enumerate(links):
-        depths[i] = 1 + (depths[link.parent] if link.parent >= 0 else 0)
+        depths[i] = (not link.kind.rides) + (depths[link.parent] if link.parent >= 0 else 0)
     return max(depths, default=0)
 
 
@@ -176,6 +188,15 @@ def _felt(s: Motion, mass: Scalar, moment: Scalar) -> Scalar:
     if not turning:  # the moment may be infinite
         return sliding * mass
     return (2.0 if sliding else 1.0) * (turning * moment + sliding * mass)
+
+
+def _felt_by_modes(link: Link, nodes: Sequence[tuple[Any, float, float]]) -> list[float]:
+    """Bounds of the mass that each mode of a flexible body moves, with what its nodes carry: kind, mass and moment."""
+    found = [float(power(s, link.inertia @ s)) for s in _columns(link)[0]]
+    for kind, mass, moment in nodes:
+        moved = zip(kind.shape.translations, kind.shape.rotations, strict=True)
+        found = [x + _felt(Motion(turn, slide), mass, moment) for x, (slide, turn) in zip(found, moved, strict=True)]
+    return found
 
 
 def _own_pivots(link: Link) -> list[float]:

@@ -32,6 +32,9 @@ from spanloop.topology.tree_paths import path
 from spanloop.types import Floats33, Scalar, Vector3
 
 
+_BENDING = 0.03  # of a length or a radian: how far bodies bend where joints would move by it
+
+
 @dataclass(frozen=True)
 class Anchor:
     """A frame of the user fixed to a link (−1: the world), with this rotation and position in it."""
@@ -192,6 +195,12 @@ class Mechanism:
             else:
                 out += [1.0] * link.kind.nv
         return out
+
+    @functools.cached_property
+    def step_lengths(self) -> list[float]:
+        """By which steps of v are compared where a search closes loops: joints move before bodies bend."""
+        bends = [link.kind.bends for link in self.links for _ in range(link.kind.nv)]
+        return [_BENDING * x if bent else x for x, bent in zip(self.dof_lengths, bends, strict=True)]
 
     @property
     def nq(self) -> int:

@@ -200,12 +200,13 @@ def _closed(closures: ClosureValues, q: np.ndarray, rows: Sequence[int]) -> np.n
     """Damped Gauss-Newton on the closure error."""
     mechanism, error = closures.mechanism, closures.error(q)[rows]
     sliding = np.array([unit == "m" for link in mechanism.links for unit in link.kind.units], dtype=bool)
+    yields = np.array(mechanism.step_lengths) / np.array(mechanism.dof_lengths)
     damping = 1e-3
     for _ in range(_STEPS):
         size = float(np.linalg.norm(error))
         if size < 1e-11 or (damping > 1.0 and size < MISALIGNED):
             break
-        J = closures.jacobian(q)[rows]
+        J = closures.jacobian(q)[rows] * yields
         brake = max(damping * min(1.0, size), 1e-10 * np.sum(J * J) / mechanism.nv)
         step = -np.linalg.solve(J.T @ J + brake * np.eye(mechanism.nv), J.T @ error)
         most = np.where(sliding, max(_TURN, size), _TURN)
@@ -288,7 +289,7 @@ def _neutral(mechanism) -> np.ndarray:
 
 def _moved(mechanism, q: np.ndarray, delta: np.ndarray) -> np.ndarray:
     """q after a step whose slides are in shares of their loops' lengths."""
-    delta = delta * np.array(mechanism.dof_lengths)
+    delta = delta * np.array(mechanism.step_lengths)
     moved = [
         x
         for link in mechanism.links
