@@ -183,10 +183,11 @@ def compare_motions(model: sl.Model) -> None:
     print(f"  Exudyn, RK4 of {H / 10:.0e} s, from ours with a linear field  {np.abs(theirs - fine).max():.0e} (rad, m)")
     print(f"  the same from ours with the second-order field       {np.abs(theirs - full).max():.0e}")
     assert np.abs(theirs - fine).max() < 1e-9
-    for h in (H, H / 10):
-        error = np.abs(Peer(explicit=False, sensors=True).motion(h) - fine).max()
-        ours = np.abs(our_motion(model, h, "implicit") - full).max()
-        print(f"  implicit, {h:.0e} s: Exudyn's error {error:.0e}, ours {ours:.0e} (each from its own model at RK4)")
+    for name, error in (
+        *((f"spanloop {name}", our_motion(model, H, name) - full) for name in ("rk4", "implicit", "midpoint")),
+        *((f"Exudyn {name}", Peer(name == "RK4", sensors=True).motion(H) - fine) for name in ("RK4", "trapezoidal")),
+    ):
+        print(f"  {name:22} error at steps of {H:.0e} s{np.abs(error).max():10.0e}")
 
 
 def starts() -> tuple[list[float], list[float]]:
