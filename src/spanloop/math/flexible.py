@@ -140,8 +140,10 @@ class DeformableInertia:
         own = particles.rigid
         self.rest = RigidInertia(  # what the particles do not have: rotary inertia of sections
             rigid.mass,
-            subtract(rigid.first, scale(factor, own.first)),
-            add_matrices(rigid.second, scale_matrix(-1.0 * factor, own.second)),
+            _difference(rigid.first, scale(factor, own.first)),
+            tuple(  # type: ignore[arg-type]
+                _difference(a, b) for a, b in zip(rigid.second, scale_matrix(factor, own.second), strict=True)
+            ),
         )
 
     mass = property(lambda self: self.rigid.mass)
@@ -342,6 +344,14 @@ def _cayley(psi: Vector3, share: Scalar) -> Rotation:
             (xy + sz, 1.0 - (xx + zz), yz - sx),
             (xz - sy, yz + sx, 1.0 - (xx + yy)),
         )
+    )
+
+
+def _difference(a: Vector3, b: Vector3) -> Vector3:
+    """a − b; zero where both are numbers and equal but for rounding."""
+    return tuple(
+        0.0 if isinstance(x, float) and isinstance(y, float) and abs(x - y) <= 1e-14 * abs(x) else x - y
+        for x, y in zip(a, b, strict=True)
     )
 
 
