@@ -43,6 +43,9 @@ class Modal(JointKind):
     def units(self) -> tuple[str, ...]:  # type: ignore[override]
         return self.mode_units
 
+    def dof_names(self, joint):
+        return tuple(f"{joint}[{mode}]" for mode in self.mode_names)
+
     def transform(self, q) -> Transform:
         return Transform()
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanloop.errors import InputError, ModelError
+from spanloop.errors import InputError, ModelError, UnsupportedError
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.vector3 import ZERO3, symmetric
 from spanloop.model.edits.fuse import centered
@@ -43,6 +43,12 @@ def inertial_parameters(model: Model) -> Parameters:
     """
     from spanloop.model.parameters import Parameters
 
+    flexible = [j.child for j in model.joints if j.kind.bends]
+    if flexible:
+        raise UnsupportedError(
+            f"model {model.name!r}: body {flexible[0]!r} is flexible; its torques are not linear in ten inertial "
+            "parameters. model.parameters() has its mass and the stiffness and damping of its modes"
+        )
     names = tuple(f"{body.name}.{suffix}" for body in model.bodies for suffix in _SUFFIXES)
     values = [x for body in model.bodies for x in _packed(body.inertia)]
     return Parameters(names, np.array(values, dtype=float))
