@@ -118,13 +118,11 @@ class Reference:
     def __init__(self, model):
         self.model = model
 
-    def energies(self, q, v):
-        """Kinetic and potential energy at q, v, of which both may be complex."""
+    def poses(self, q, v):
+        """Rotation and position of every body, in dual numbers."""
         poses = {"world": (Dual(np.eye(3)), Dual(np.zeros(3)))}
         modes = {}
-        kinetic, potential = 0.0, 0.0
-        gravity = np.array(self.model.gravity)
-        for joint, body in zip(self.model.joints, self.model.bodies, strict=True):
+        for joint in self.model.joints:
             x = Dual(q[self.model.q_slice(joint.name)], v[self.model.v_slice(joint.name)])
             R, p = poses[joint.parent]
             p = p + R @ np.array(joint.placement.position)
@@ -143,8 +141,18 @@ class Reference:
             else:
                 assert kind.name == "fixed", kind.name
             poses[joint.child] = R, p
-            if isinstance(kind, Modal):
-                places, masses, spin = self._beam(kind, R, x)
+        return poses
+
+    def energies(self, q, v):
+        """Kinetic and potential energy at q, v, of which both may be complex."""
+        kinetic, potential = 0.0, 0.0
+        gravity = np.array(self.model.gravity)
+        poses = self.poses(q, v)
+        for joint, body in zip(self.model.joints, self.model.bodies, strict=True):
+            x = Dual(q[self.model.q_slice(joint.name)], v[self.model.v_slice(joint.name)])
+            R, p = poses[joint.child]
+            if isinstance(joint.kind, Modal):
+                places, masses, spin = self._beam(joint.kind, R, x)
                 kinetic = kinetic + spin
             elif body.inertia.mass:
                 places, masses = _points_of(body.inertia)
@@ -165,7 +173,7 @@ class Reference:
         axis = np.stack([rod.points, 0 * rod.points, 0 * rod.points], axis=1)
         places = deformed(axis, model.fields.u, second_order(rod, model.fields).g, x)
         inertia = np.stack([rod.properties[k] * rod.weights for k in ("polar", "about_y", "about_z")], axis=1)
-        turning = (R.T @ R).value * 0.0 + R.value.T @ R.rate
+        turning = R.value.T @ R.rate
         omega = np.array([turning[2, 1], turning[0, 2], turning[1, 0]])
         spin = omega + np.einsum("npa,n->pa", model.fields.theta, x.rate)
         return places, rod.properties["mass"] * rod.weights, 0.5 * (inertia * spin**2).sum()
@@ -185,3 +193,33 @@ class Reference:
         slopes = np.array([[e.imag / STEP for e in self.energies(q + 1j * STEP * u, v)] for u in np.eye(n)])
         damping = np.concatenate([np.array(j.damping) for j in self.model.joints])
         return rate - slopes[:, 0] + slopes[:, 1] + damping * v
+
+    # ---- loops: spherical ones and welds
+
+    def closures(self, q, v):
+        """Errors (rows,) of all loops as dual numbers: distance of the frames, and of welds their misalignment."""
+        poses, out = self.poses(q, v), []
+        for loop in self.model.loops:
+            (Ra, pa), (Rb, pb) = poses[loop.a], poses[loop.b]
+            pa = pa + Ra @ np.array(loop.placement_a.position)
+            pb = pb + Rb @ np.array(loop.placement_b.position)
+            out.append(pb - pa)
+            if loop.kind.name == "fixed":
+                turn = (Ra @ np.array(loop.placement_a.rotation)).T @ (Rb @ np.array(loop.placement_b.rotation))
+                out.append(einsum("aij,ij->a", _EPSILON, turn))
+            else:
+                assert loop.kind.name == "spherical", loop.kind.name
+        return Dual(np.concatenate([x.value for x in out]), np.concatenate([x.rate for x in out]))
+
+    def forward_dynamics(self, q, v, tau):
+        """a (nv,) with all loops closed: M a + h = tau + Jᵀ λ, J a + γ = 0."""
+        M, h = self.mass_matrix(q), self.bias(q, v)
+        if not self.model.loops:
+            return np.linalg.solve(M, tau - h)
+        J = np.array([self.closures(q, e).rate for e in np.eye(len(q))]).T
+        gamma = self.closures(q + 1j * STEP * v, v.astype(complex)).rate.imag / STEP
+        n, rows = len(q), len(J)
+        scale = 1.0 / np.sqrt(M.diagonal())
+        whole = np.block([[M * np.outer(scale, scale), (J * scale).T], [J * scale, np.zeros((rows, rows))]])
+        found = np.linalg.lstsq(whole, np.concatenate([scale * (tau - h), -gamma]), rcond=1e-13)[0]
+        return scale * found[:n]
