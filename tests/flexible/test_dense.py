@@ -68,7 +68,11 @@ def four_bar(kind: str = "spherical") -> sl.Model:
 
 def ring() -> sl.Model:
     """A loop between two nodes of one flexible body, through a bar that bends: rows meet on the flexible body."""
-    b = sl.Builder("ring").body("base", flexible=soft(modes=0, nodes={"mid": 0.4})).revolute("hinge", "world", "base", "z")
+    b = (
+        sl.Builder("ring")
+        .body("base", flexible=soft(modes=0, nodes={"mid": 0.4}))
+        .revolute("hinge", "world", "base", "z")
+    )
     b = b.body("strut", 0.4, (0.15, 0.0, 0.0), (1e-3, 3e-3, 3e-3)).revolute("foot", "base.mid", "strut", "y")
     b = b.frame("head", "strut", (0.3, 0.0, 0.3))
     b = b.body("tie", flexible=soft(0.5, modes=0)).revolute("pin", "base.tip", "tie", "y")

@@ -21,7 +21,7 @@ def beam(
     section: Section | Sequence[Section] | None = None,
     *,
     area: float | Sequence[float] | None = None,
-    I: float | Sequence[float] | None = None,  # noqa: E741
+    I: float | Sequence[float] | None = None,
     Iy: float | Sequence[float] | None = None,
     Iz: float | Sequence[float] | None = None,
     J: float | Sequence[float] | None = None,
@@ -98,7 +98,7 @@ def beam(
     return made
 
 
-def _sections(section, area, I, Iy, Iz, J, owner: str) -> tuple[Section, ...]:  # noqa: E741
+def _sections(section, area, I, Iy, Iz, J, owner: str) -> tuple[Section, ...]:
     given = {"area": area, "I": I, "Iy": Iy, "Iz": Iz, "J": J}
     named = [name for name, x in given.items() if x is not None]
     if section is not None:
@@ -122,13 +122,15 @@ def _sections(section, area, I, Iy, Iz, J, owner: str) -> tuple[Section, ...]:  
     n = max(map(len, lists.values()))
     for name, values in lists.items():
         if len(values) not in (1, n):
-            raise InputError(f"{owner}: {name} has {len(values)} values along the beam, another property {n}; give one or {n}")
+            raise InputError(
+                f"{owner}: {name} has {len(values)} values along the beam, another property {n}; give one or {n}"
+            )
     out = []
     for k in range(n):
         of = {name: values[k if len(values) > 1 else 0] for name, values in lists.items()}
         of.setdefault("J", of["Iy"] + of["Iz"])
         size = 2.0 * sqrt(of["area"] / pi)
-        out.append(Section(**of, outline=(size, size)))
+        out.append(Section(of["area"], of["Iy"], of["Iz"], of["J"], outline=(size, size)))
     return tuple(out)
 
 
@@ -161,7 +163,9 @@ def _nodes(nodes: Mapping[str, float] | None, length: float, owner: str) -> tupl
             raise InputError(f"{owner}: every beam has a {name!r} of its own; give the node another name")
         at = _number(x, f"{owner}: node {name!r}", "m")
         if not 0.0 < at < length:
-            raise InputError(f"{owner}: node {name!r} is at {at:g} m; must be above 0 (the root) and below {length:g} m (the tip)")
+            raise InputError(
+                f"{owner}: node {name!r} is at {at:g} m; must be above 0 (the root) and below {length:g} m (the tip)"
+            )
         out.append((name, at))
     places = [x for _, x in out]
     if len(set(places)) < len(places):
@@ -202,6 +206,6 @@ def _number(x, what: str, unit: str) -> float:
 
 
 def _count(x, what: str, least: int, most: int) -> int:
-    if isinstance(x, bool) or not isinstance(x, Integral) or not least <= x <= most:
+    if isinstance(x, bool) or not isinstance(x, Integral) or not least <= int(x) <= most:
         raise InputError(f"{what} is {x!r}; expected a whole number from {least} to {most}")
     return int(x)

@@ -12,7 +12,7 @@ from typing import Any
 
 from spanloop.errors import UnsupportedError
 from spanloop.joints.kind import EX, EY, EZ, JointKind
-from spanloop.math.flexible import Particles, NodeShape
+from spanloop.math.flexible import NodeShape, Particles
 from spanloop.math.spatial import Force, Motion, Transform
 
 _SIX = (Force(EX), Force(EY), Force(EZ), Force(linear=EX), Force(linear=EY), Force(linear=EZ))
@@ -22,8 +22,8 @@ _SIX = (Force(EX), Force(EY), Force(EZ), Force(linear=EX), Force(linear=EY), For
 class Modal(JointKind):
     """q: modal coordinates. Stiffness and damping of the modes are those of the joint.
 
-    particles: the mass of the body that it carries; mass: of it, which other masses scale; mode_units: "m" or "rad" for each mode;
-    mode_names: for printouts; source: what the modes were computed from, for files.
+    particles: the mass of the body that it carries; mass: of it [kg], others scale the particles; mode_units: "m" or
+    "rad" for each mode; mode_names: for printouts; source: what the modes were computed from, for files.
     """
 
     particles: Particles

@@ -12,8 +12,8 @@ from spanloop.errors import InputError
 class Section:
     """A cross-section in the plane of y and z, its centroid on the axis of the beam.
 
-    area [m²]; Iy = ∫z² and Iz = ∫y² [m⁴]: Iz resists bending in y; J: torsion constant [m⁴]; shear_y, shear_z: shares of
-    the area that carry shear; outline: width along y and height along z of what is drawn [m], round or not.
+    area [m²]; Iy = ∫z² and Iz = ∫y² [m⁴]: Iz resists bending in y; J: torsion constant [m⁴]; shear_y, shear_z: shares
+    of the area that carry shear; outline: width along y and height along z of what is drawn [m], round or not.
     """
 
     area: float

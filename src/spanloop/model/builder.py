@@ -130,7 +130,9 @@ class Builder:
         if not isinstance(beam, Beam):
             raise InputError(f"{owner}: flexible is {beam!r}; expected a beam, as sl.flexible.beam(...)")
         if mass or center is not _ORIGIN or inertia is not _ORIGIN:
-            raise InputError(f"{owner}: a flexible body has mass and inertia from its beam; leave mass, center, inertia out")
+            raise InputError(
+                f"{owner}: a flexible body has mass and inertia from its beam; leave mass, center, inertia out"
+            )
         if geometry:
             raise InputError(f"{owner}: a flexible body is drawn as its beam; give shapes to bodies on its nodes")
         bodies, joints = flexible_parts(name, beam)

@@ -107,7 +107,9 @@ class PivotTest:
 def _fewer_modes(mechanism: Mechanism, i: int) -> str:
     """Advice where a flexible body stands on the joint: its modes can take nearly all of its inertia."""
     found = [link.name.removesuffix(".modes") for link in mechanism.links if link.parent == i and link.kind.bends]
-    return f". Flexible body {found[0]!r} needs fewer modes: with many of them its root keeps no inertia" if found else ""
+    return (
+        f". Flexible body {found[0]!r} needs fewer modes: with many of them its root keeps no inertia" if found else ""
+    )
 
 
 class _Small(NamedTuple):
