@@ -170,7 +170,7 @@ def test_print_shows_modes_with_their_frequencies_and_nodes(pieces):
     assert "boom: beam of 1 m, 0.54 kg; nodes boom.root, boom.mid, boom.tip" in text
     joint = "boom.modes" if pieces == 1 else "boom.1.modes"
     assert f"{joint} with the root held [Hz]: y1 {beam.bodies[0].frequencies[0] / (2 * np.pi):.4g}" in text
-    assert [row.split()[-1] for row in text.splitlines() if " boom.tip " in row][0] == "-"
+    assert next(row.split()[-1] for row in text.splitlines() if " boom.tip " in row) == "-"
     assert "flexible bodies" in arm(beam).build()._repr_html_()
     assert "flexible" not in str(sl.zoo.puma())
 
