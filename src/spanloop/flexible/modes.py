@@ -51,6 +51,9 @@ class Modal(JointKind):
         length = sqrt(3.0 * second / sum(w * w for w in own.weights))  # of a uniform rod
         return tuple(0.01 if unit == "rad" else 0.01 * length for unit in self.mode_units)
 
+    def dof_names(self, joint):
+        return tuple(f"{joint}[{mode}]" for mode in self.mode_names)
+
     def transform(self, q) -> Transform:
         return Transform()
 

@@ -56,6 +56,10 @@ class JointKind(ABC):
         """Number of degrees of freedom (DoF)."""
         return len(self.units)
 
+    def dof_names(self, joint: str) -> tuple[str, ...]:
+        """A name for each DoF of a joint of this name: the joint's, with a number where there are several."""
+        return (joint,) if self.nv == 1 else tuple(f"{joint}[{k}]" for k in range(self.nv))
+
     @abstractmethod
     def transform(self, q: Sequence[Scalar]) -> Transform:
         """Pose of the child frame in the parent frame."""

@@ -38,6 +38,9 @@ def looped_plan(spec: KernelSpec) -> Looped:
     """The plan with each step traced once for each class of links; CannotLoop where that is impossible."""
     m, program = spec.program
     inputs, shape = spec.signature()
+    bends = next((link.name for link in m.links if link.kind.bends), None)
+    if bends is not None:
+        raise CannotLoop(f"{bends!r} are modes of a flexible body, which need the unrolled form")
     if spec.live or program.demands is not None or program.loaded or program.sizes or m.closures or m.gears:
         raise CannotLoop("live parameters, external forces and closures need the unrolled form")
     passes = []

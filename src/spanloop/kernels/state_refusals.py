@@ -227,3 +227,12 @@ def refuse_closures(model: Model, name: str, instead: str = "forward_dynamics") 
             f"{name}: {what}; a kernel of it is for trees. Use sl.Dynamics(model).inverse_dynamics(q, v, a)"
         )
     raise UnsupportedError(f"{name}: {what}; {name} of {kind} is not there yet. Use {instead}, or {advice}")
+
+
+def refuse_flexible(model: Model, owner: str, instead: str) -> None:
+    """Raise UnsupportedError if the model has a flexible body; owner: what does not know it, instead: what does."""
+    found = next((j for j in model.joints if j.kind.bends), None)
+    if found is not None:
+        raise UnsupportedError(
+            f"{owner} is for rigid bodies: body {found.child!r} of {model.name!r} bends. Use {instead}"
+        )
