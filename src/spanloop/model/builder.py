@@ -509,7 +509,7 @@ class Builder:
             if j.child in self._flexible and j.name in self._at_child:
                 at = self._at_child[j.name].position
                 refuse_offset(f"joint {j.name!r}", j.child, at, self._flexible[j.child])
-            ends = {end: root_of(getattr(j, end), self._flexible) for end in ("parent", "child")}
+            ends: dict[str, Any] = {end: root_of(getattr(j, end), self._flexible) for end in ("parent", "child")}
             joints.append(replace(j, **ends))
         for f in self._frames:
             if f.body in self._flexible:

@@ -8,6 +8,7 @@ pieces has "boom.1", "boom.2", ... in series; "boom.root" and "boom.tip" are its
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from spanloop.errors import ModelError
 from spanloop.flexible.beam import Beam
@@ -30,7 +31,7 @@ def flexible_parts(name: str, beam: Beam, geometry: tuple[Geometry, ...] = ()) -
             below = f"{own}.{ROOT}"
         inertia = Inertia(piece.mass, piece.center, piece.moments)  # type: ignore[arg-type]
         bodies.append(Body(own, inertia, geometry))
-        springs = {"stiffness": piece.stiffness, "damping": piece.damping, "actuated": False}
+        springs: dict[str, Any] = {"stiffness": piece.stiffness, "damping": piece.damping, "actuated": False}
         joints.append(Joint(f"{own}.{MODES}", piece.modal, below, own, **springs))
         for node in piece.nodes:
             seat = f"{own if node.name == END else name}.{node.name}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from spanloop.errors import InputError, ModelError
 from spanloop.flexible.beam import Beam
@@ -134,7 +134,8 @@ class _Seats:
         if getattr(part, body) != self.body:
             return part
         seat, at = self.seat(getattr(part, placement), f"with_flexible: {what} {part.name!r}")
-        return replace(part, **{body: seat, placement: at})
+        changed: dict[str, Any] = {body: seat, placement: at}
+        return replace(part, **changed)
 
     def _side(self, contact: Contact, side: ContactSide) -> ContactSide:
         if side.at != self.body:

@@ -184,7 +184,7 @@ def _next(
         modes = model.joints[model.body_number[joint.parent] - 1].name
         seat = joint.kind.seat((), q[model.q_slice(modes)].tolist())
         across = joint.placement.transform() @ Transform(seat.rotation, seat.translation)
-        own = combined(seat.columns, v[model.v_slice(modes)].tolist())  # type: ignore[attr-defined]
+        own = combined(seat.columns, v[model.v_slice(modes)].tolist())
         return parent[0] @ across, across.T @ parent[1] + own
     here, rates = q[model.q_slice(joint.name)].tolist(), v[model.v_slice(joint.name)].tolist()
     across = joint.placement.transform() @ joint.kind.transform(here)
