@@ -245,6 +245,29 @@ def test_what_a_flexible_body_cannot_do_is_a_sentence(edit, error, said):
         edit(arm().build())
 
 
+@pytest.mark.slow
+def test_driven_modes_follow_and_coupled_ones_are_held():
+    """Against the mass matrix and bias of the same model, with prescribed or constrained rows."""
+    model = arm(boom(modes={"y": 0}, nodes=None)).build()
+    q, v = model.random_state(seed=2)
+    tau = np.linspace(-1.0, 1.0, model.nv)
+    robot = sl.Dynamics(model)
+    M, h = np.asarray(robot.mass_matrix(q)), np.asarray(robot.inverse_dynamics(q, v, np.zeros(model.nv)))
+    driven = np.arange(model.nv)[model.v_slice("boom.modes")]
+    free = np.setdiff1d(np.arange(model.nv), driven)
+    expected = tau.copy()
+    expected[free] = np.linalg.solve(M[np.ix_(free, free)], tau[free] - h[free] - M[np.ix_(free, driven)] @ tau[driven])
+    np.testing.assert_allclose(motion(model.drive("boom.modes"), q, v, tau), expected, rtol=1e-11)
+    twist = arm(boom(modes={"torsion": 0}, nodes=None)).build()
+    q, v, tau = np.array([0.02, 0.01, 0.0]), np.array([0.2, 0.1, 0.0]), np.array([0.1, 0.2, 0.3])
+    robot = sl.Dynamics(twist)
+    M, h = np.asarray(robot.mass_matrix(q)), np.asarray(robot.inverse_dynamics(q, v, np.zeros(3)))
+    J = np.array([[1.0, -2.0, 0.0]])
+    saddle = np.block([[M, J.T], [J, np.zeros((1, 1))]])
+    expected = np.linalg.solve(saddle, np.append(tau - h, 0.0))[:3]
+    np.testing.assert_allclose(motion(twist.with_coupling("hinge", "boom.modes", 2.0), q, v, tau), expected, rtol=1e-9)
+
+
 # ---- runs that go on with another model
 
 

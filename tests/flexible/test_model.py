@@ -50,6 +50,24 @@ def test_a_second_joint_that_leads_to_the_flexible_body_closes_a_loop_at_its_roo
     assert model.joint("boom.modes").parent == "boom.root"
 
 
+def test_a_flexible_body_hangs_on_its_root():
+    b = sl.Builder("hung").body("boom", flexible=boom()).revolute("pin", "world", "boom.tip", "y")
+    with pytest.raises(
+        ModelError, match=r"body 'boom.root': no way leads .* carried by its root: attach 'boom' with a joint"
+    ):
+        b.build()
+    model = b.free("root", "world", "boom").build()
+    assert [x.name for x in model.loops] == ["pin"]
+
+
+def test_a_rocker_joined_to_the_tip_of_a_flexible_coupler_closes_the_loop():
+    b = sl.Builder("four bar").body("crank", 1.0, (0.2, 0, 0), (0.01, 0.1, 0.1))
+    b = b.body("coupler", flexible=boom()).body("rocker", 1.0, (0.4, 0, 0), (0.01, 0.1, 0.1))
+    b = b.revolute("a", "world", "crank", "y").revolute("b", "crank", "coupler", "y", (0.4, 0, 0))
+    b = b.revolute("c", "world", "rocker", "y", (0.9, 0, 0)).revolute("d", "rocker", "coupler.tip", "y", (0.8, 0, 0))
+    assert [x.name for x in b.build().loops] == ["d"]
+
+
 @PIECES
 def test_joints_inside_a_flexible_body_cannot_be_cut(pieces):
     beam = boom(pieces=pieces)
