@@ -26,8 +26,8 @@ from spanloop.joints.kind import checked_axis
 from spanloop.model import user_input
 from spanloop.model.contacts.contact_check import refuse_same_pairs
 from spanloop.model.contacts.contact_input import GROUND, ContactSettings, Side, contact_of
-from spanloop.model.edits.flexible_parts import flexible_parts, refuse_offset, root_of
 from spanloop.model.exact_rotations import snap_axis, snap_rotation
+from spanloop.model.flexible_bodies.flexible_parts import flexible_parts, refuse_offset, root_of
 from spanloop.model.flexible_bodies.segments import segment_parts
 from spanloop.model.inertia_check import check_inertias
 from spanloop.model.model import Model

@@ -20,7 +20,7 @@ from spanloop.flexible.beam import Beam, properties
 from spanloop.flexible.particles import rigid_moments
 from spanloop.flexible.rod import Rod
 from spanloop.joints import Fixed, JointKind, Prismatic, Revolute, Universal
-from spanloop.model.edits.flexible_parts import ROOT
+from spanloop.model.flexible_bodies.flexible_parts import ROOT
 from spanloop.model.parts import Body, Inertia, Joint, Placement
 from spanloop.types import Floats3
 

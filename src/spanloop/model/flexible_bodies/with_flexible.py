@@ -11,8 +11,8 @@ from spanloop.errors import InputError, ModelError
 from spanloop.flexible.beam import Beam
 from spanloop.model import user_input
 from spanloop.model.contacts.contact import Contact, ContactSide
-from spanloop.model.edits.flexible_parts import MODES, ROOT, flexible_parts
 from spanloop.model.exact_rotations import snap_rotation
+from spanloop.model.flexible_bodies.flexible_parts import MODES, ROOT, flexible_parts
 from spanloop.model.parts import Body, Frame, Joint, Loop, Placement
 
 if TYPE_CHECKING:
