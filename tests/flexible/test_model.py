@@ -14,6 +14,7 @@ from spanloop.cli.main import main
 from spanloop.errors import InputError, ModelError
 from spanloop.flexible.modes import Node
 from spanloop.model.examine import examine
+from spanloop.model.examine.messages import sentence
 from spanloop.model.flexible_bodies import flexible_bodies
 from spanloop.model.parts import Geometry, Joint
 from spanloop.model.poses import neutral_poses, pose
@@ -168,6 +169,21 @@ def test_nodes_and_roots_without_mass_are_no_finding():
     model = arm().build()
     assert model.notes == ()
     assert not [f for f in examine(model) if f.topic in ("massless", "inertia_small", "triangle")]
+
+
+@pytest.mark.parametrize("pieces", [1, 2])
+def test_a_beam_softer_than_its_own_weight_allows_is_reported(pieces):
+    """The sag of a uniform cantilever is q L⁴/(8 EI)."""
+    E, section = 5e7, sl.flexible.rectangle(0.02, 0.01)
+    model = arm(boom(E=E, pieces=pieces)).build()
+    (found,) = [f for f in examine(model) if f.topic == "own_weight"]
+    exact = 2700.0 * section.area * 9.81 / (8.0 * E * section.Iy)
+    assert found.values["sag"] == pytest.approx(exact, rel=0.01)
+    assert "buckles" in found.values["upright"]
+    assert sentence(found).startswith("Body 'boom' sags by 7.9")
+    assert not [f for f in examine(arm().build()) if f.topic == "own_weight"]
+    assert not [f for f in examine(model.with_gravity((0, 0, 0))) if f.topic == "own_weight"]
+    assert not [f for f in examine(model.with_material("boom", E=7e10)) if f.topic == "own_weight"]
 
 
 def test_a_body_without_mass_on_a_node_is_still_a_finding():
