@@ -116,6 +116,24 @@ def test_with_flexible_refuses_what_is_no_beam_or_flexible_already():
         plain_arm().with_frame("tip", "tool").rename({"tool": "boom.tip"}).with_flexible("boom", boom())
 
 
+@pytest.mark.slow
+def test_a_coupler_of_the_zoo_made_flexible_keeps_its_loop_closed():
+    """Rigid again, it moves as the four-bar with the inertia of the beam."""
+    model = sl.zoo.four_bar()
+    beam = sl.flexible.beam(2.2, E=7e10, density=2700.0, section=sl.flexible.rectangle(0.05, 0.04), modes={"z": 0})
+    soft, made = model.with_flexible("coupler", beam), beam.bodies[0]
+    assert (soft.loops[0].a, soft.frame("coupler_tip").body) == ("coupler.tip", "coupler.tip")
+    q = soft.neutral()
+    start = sl.zoo.four_bar_start()
+    for j in model.joints:
+        q[soft.q_slice(j.name)] = start[model.q_slice(j.name)]
+    assert np.abs(sl.Dynamics(soft).closure_error(q)).max() < 1e-15
+    xx, _, _, yy, _, zz = made.moments
+    heavy = model.with_inertia("coupler", made.mass, made.center, (xx, yy, zz))
+    state = start, np.zeros(3), [0.5, 0.0, 0.0]
+    np.testing.assert_allclose(motion(soft.rigid(), *state), motion(heavy, *state), rtol=1e-10)
+
+
 def test_a_loaded_model_gets_beams(tmp_path):
     model = plain_arm().remove("touch")
     model.save(tmp_path / "arm.toml")
