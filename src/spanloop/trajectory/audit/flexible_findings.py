@@ -19,7 +19,7 @@ import numpy as np
 from spanloop.dynamics.strain import mode_energies
 from spanloop.flexible.deformation import largest_strain, largest_turn
 from spanloop.flexible.modes import Modal
-from spanloop.model.edits.flexible_parts import flexible_bodies, modal
+from spanloop.model.flexible_bodies.pieces import modal, mode_joints
 from spanloop.model.parts import Joint
 from spanloop.trajectory.audit.balances import balance
 from spanloop.trajectory.audit.findings import NOT_JUDGED, NOT_WELL, Finding, verdict_on
@@ -36,7 +36,7 @@ def flexible_findings(
     run: Trajectory, strain: float, slope: float, truncation: float, modes: float
 ) -> Iterator[Finding]:
     """The findings on a run of one model; none without flexible bodies."""
-    bodies = flexible_bodies(run.model.joints)
+    bodies = mode_joints(run.model)
     if bodies:
         yield _strain(run, bodies, strain)
         yield _slopes(run, bodies, slope)
