@@ -78,7 +78,9 @@ for _i, _j, _k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
 
 def skew(a):
     """[a]×."""
-    return einsum("ijk,...k->...ij", -_EPSILON, a) if isinstance(a, Dual) else np.einsum("ijk,...k->...ij", -_EPSILON, a)
+    return (
+        einsum("ijk,...k->...ij", -_EPSILON, a) if isinstance(a, Dual) else np.einsum("ijk,...k->...ij", -_EPSILON, a)
+    )
 
 
 def about(axis, angle: Dual) -> Dual:

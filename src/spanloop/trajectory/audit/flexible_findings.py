@@ -195,8 +195,8 @@ def _modes(run: Trajectory, bound: float) -> Iterator[Finding]:
 
 
 _ADVICE = (
-    "Or start from the shape at rest (robot.static_deflection), leave the fastest modes out, or give the beam damping=, "
-    "with which what rings because it was let go fades."
+    "Or start from the shape at rest (robot.static_deflection), leave fast modes out, or give the beam damping=, with "
+    "which what rings because it was let go fades."
 )
 
 
