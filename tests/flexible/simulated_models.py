@@ -1,4 +1,4 @@
-"""Mechanisms with flexible bodies that are simulated: a boom, an arm, a four-bar, the spin-up of Kane, Ryan & Banerjee."""
+"""Mechanisms with flexible bodies that are simulated: a boom, an arm, a four-bar, a beam that is spun up."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ FOUR_BAR_START = {"crank_hinge": 1.0, "coupler_hinge": -0.6, "rocker_hinge": 1.6
 
 
 def spun(**recipe) -> sl.Model:
-    """The beam of the spin-up on a driven hub, without gravity: L 10 m, EI 1.4e4, EA 2.8e7, 1.2 kg/m."""
+    """The beam of Kane, Ryan & Banerjee on a driven hub, without gravity: L 10 m, EI 1.4e4, EA 2.8e7, 1.2 kg/m."""
     beam = sl.flexible.beam(10.0, E=7e10, density=3000.0, area=4e-4, I=2e-7, **recipe)
     b = sl.Builder("spin-up", gravity=(0.0, 0.0, 0.0)).body("boom", flexible=beam)
     return b.revolute("hub", "world", "boom", "z", driven=True).build()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from flexible.simulated_models import FOUR_BAR_START, boom, four_bar, spin_up, spun, tip_in_hub
 
 import spanloop as sl
+from flexible.simulated_models import FOUR_BAR_START, boom, four_bar, spin_up, spun, tip_in_hub
 from spanloop.simulation.integrators.integrator import schedule
 from spanloop.simulation.integrators.step_schedule import ScheduleBuilder
 from spanloop.simulation.problem import Problem
@@ -110,7 +111,7 @@ def test_the_spin_up_converges_in_second_order_where_the_fastest_modes_are_not_r
     ]
     assert frequencies(model)[-1] * steps[-1] > 2.0
     assert errors[0] < 1e-3  # m, of 0.57 m
-    assert all(a / b > 3.3 for a, b in zip(errors, errors[1:]))
+    assert all(a / b > 3.3 for a, b in pairwise(errors))
 
 
 def test_the_midpoint_rule_says_that_it_does_not_converge_and_what_to_use():
