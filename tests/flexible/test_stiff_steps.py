@@ -36,6 +36,7 @@ def _problem(model):
                       start=0.0)  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pieces", [1, 2])
 def test_the_stiffest_rate_is_the_highest_frequency_and_names_its_mode(pieces):
     model = boom(modes={"z": 1, "torsion": 0}, pieces=pieces)
@@ -82,6 +83,7 @@ def _errors(model, start, steps, duration, quantity):
                    - quantity(exact)).max() for h in steps]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_free_pendulum_converges_in_second_order():
     model = boom(modes={"z": 0}, E=7e8)
     steps = (1e-3, 5e-4, 2.5e-4)
@@ -114,6 +116,7 @@ def test_the_spin_up_converges_in_second_order_where_the_fastest_modes_are_not_r
     assert all(a / b > 3.3 for a, b in pairwise(errors))
 
 
+@pytest.mark.slow
 def test_the_midpoint_rule_says_that_it_does_not_converge_and_what_to_use():
     model = boom(modes=1)
     with pytest.warns(sl.SpanloopWarning, match="mode torsion1, a rate of .* Use integrator='implicit'"):
@@ -124,6 +127,7 @@ def test_the_midpoint_rule_says_that_it_does_not_converge_and_what_to_use():
     assert run.times[-1] < 0.1
 
 
+@pytest.mark.slow
 def test_errors_of_modes_that_implicit_steps_damp_do_not_add_up():
     """The estimate of all steps' errors is within a factor of 30 of the truth; it was 1000 times too large."""
     model = spun(modes={"y": 0}, pieces=2)
@@ -133,6 +137,7 @@ def test_errors_of_modes_that_implicit_steps_damp_do_not_add_up():
     assert 0.3 * error < run.settings["step_error"] < 30.0 * error
 
 
+@pytest.mark.slow
 def test_live_stiffness_is_that_of_the_model_with_it():
     model = boom(modes={"z": 0})
     packed = model.parameters()
