@@ -53,7 +53,9 @@ def workspace(
     model, name = robot.model, robot.model.frame(frame).name
     if not isinstance(samples, int | np.integer) or isinstance(samples, bool) or not 0 < samples <= _MOST:
         raise InputError(f"workspace: samples is {samples!r}; expected a whole number from 1 to {_MOST}")
-    names = (fixed,) if isinstance(fixed, str) else tuple(fixed)
+    given = (fixed,) if isinstance(fixed, str) else tuple(fixed)
+    bends = (j.name for j in model.joints if j.kind.bends and j.name not in given)
+    names = (*given, *bends)  # flexible bodies stay as they are at the start
     limits = Limits(model, names, are_kept=True)
     base = _start(robot, start)
     drawn = random_states(model, limits, base, int(samples), seed)

@@ -1,8 +1,8 @@
 """The mass of a rod as few particles (math/flexible.py), and its rigid moments.
 
 The axis of the rod has its mass at the Gauss points. All that is needed of it are products of the functions 1, x, φ_i
-and g_ik, weighted by the mass. Written in an orthonormal basis of these functions, they are as many particles as the
-functions have independent ones: those of a QR factorisation, which keeps every product to rounding.
+and g_ik, weighted by the mass. Written in an orthonormal basis, they are as many particles as the functions have
+independent ones. What is less than 1e-7 of every function is left out: it would change products by 1e-14.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import numpy as np
 from spanloop.flexible.rod import Fields, Rod
 from spanloop.math.flexible import Particles
 
-_DEPENDENT = 1e-12  # of a function's size: what it adds to the functions before it is rounding
+_NEGLIGIBLE = 1e-7  # of the functions' size: the share of a direction of their space that is left out
+_DEPENDENT = 1e-11  # of a function's size: what it adds to the functions before it is rounding
 _ROUNDING = 1e-15  # of a function's size: smaller coordinates are zero
 
 
@@ -34,7 +35,7 @@ def particles(rod: Rod, fields: Fields, g: np.ndarray) -> Particles:
     places, functions = [c for c, _ in columns], np.array([root * f for _, f in columns])
     sizes = np.linalg.norm(functions, axis=1)
     used = np.flatnonzero(sizes > _ROUNDING * sizes.max())
-    coordinates = _triangular(functions[used])
+    coordinates = _triangular(_projected(functions[used]))
     count = coordinates.shape[1]
     weights, positions = np.zeros(count), np.zeros((count, 3))
     translations, bent = np.zeros((count, n, 3)), np.zeros((count, n, n, 3))
@@ -53,8 +54,15 @@ def particles(rod: Rod, fields: Fields, g: np.ndarray) -> Particles:
     return Particles(*(_tuples(x) for x in (weights, positions, translations, bent, spins, spin_masses)))
 
 
+def _projected(functions: np.ndarray) -> np.ndarray:
+    """Coordinates (functions, r) of functions (functions, points) in the directions in which any of them counts."""
+    sizes = np.linalg.norm(functions, axis=1, keepdims=True)
+    _, s, directions = np.linalg.svd(functions / sizes, full_matrices=False)
+    return np.asarray(functions @ directions[s > _NEGLIGIBLE * s[0]].T)
+
+
 def _triangular(functions: np.ndarray) -> np.ndarray:
-    """Coordinates (functions, particles) of functions (functions, points) in an orthonormal basis of their own.
+    """Coordinates (functions, particles) of functions (functions, r) in an orthonormal basis of their own.
 
     Function k has coordinates along the first basis vectors only; those without own digits add none.
     """

@@ -15,7 +15,7 @@ def natural_modes(K: np.ndarray, M: np.ndarray, n: int) -> np.ndarray:
         return np.zeros((len(K), 0))
     L = np.linalg.cholesky(K)
     half = np.linalg.solve(L, np.linalg.solve(L, M).T)
-    values, vectors = np.linalg.eigh(0.5 * (half + half.T))  # 1/ω², slowest last
+    _, vectors = np.linalg.eigh(0.5 * (half + half.T))  # 1/ω², slowest last
     return np.asarray(np.linalg.solve(L.T, vectors[:, ::-1][:, :n]))
 
 
@@ -28,7 +28,9 @@ def craig_bampton(K: np.ndarray, M: np.ndarray, interface: list[int], n: int) ->
     basis = np.zeros((len(K), len(interface) + n))
     basis[interface, range(len(interface))] = 1.0
     if inner:
-        basis[np.ix_(inner, range(len(interface)))] = -np.linalg.solve(K[np.ix_(inner, inner)], K[np.ix_(inner, interface)])
+        basis[np.ix_(inner, range(len(interface)))] = -np.linalg.solve(
+            K[np.ix_(inner, inner)], K[np.ix_(inner, interface)]
+        )
         basis[inner, len(interface) :] = natural_modes(K[np.ix_(inner, inner)], M[np.ix_(inner, inner)], n)
     return recombined(K, M, basis)
 

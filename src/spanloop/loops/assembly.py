@@ -65,7 +65,8 @@ def assemble(
     not; room: of their range, and rad or m at most, by which they stay inside. max_steps: for each of six attempts. A
     single guess that leads nowhere raises StateError, which names the loop; in a batch its row is NaN. Redundant rows
     that the model's own numbers leave open (by less than 1e-3) stay open, with a warning. Loops that constrain
-    velocities alone have no position to be brought to, which a warning says.
+    velocities alone have no position to be brought to, which a warning says. Flexible bodies bend only if joints alone
+    do not close the loops.
     """
     _check(tolerance, max_steps, limits)
     _warn_of_velocity_loops(robot.model)
@@ -76,7 +77,7 @@ def assemble(
 
     def compute(q: np.ndarray) -> Computed:
         start = task.limits.within(q)
-        best, size = start.copy(), np.full(len(q), np.inf)
+        best, size = task.closed_without_bending(start, fixed)
         for attempt, shake in enumerate(_SHAKES):
             left = np.flatnonzero(size > task.tolerance)
             if not len(left):
@@ -148,6 +149,19 @@ class _Task:
                 if task.openness(found)[0] <= self.tolerance and self.openness(found)[0] < SMALL:
                     q[some[i]], fits[i] = found[0], True
         return fits
+
+    def closed_without_bending(self, q: np.ndarray, fixed: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """States that joints alone close, with flexible bodies as they are, and their errors; infinite for others."""
+        model, best, size = self.robot.model, q.copy(), np.full(len(q), np.inf)
+        modes = [j.name for j in model.joints if j.kind.bends]
+        if not modes:
+            return best, size
+        limits = Limits(model, (*fixed, *modes), self.limits.are_kept, self.limits.share)
+        found = replace(self, limits=limits).descended(q)
+        reached = self.openness(found)
+        closed = reached <= self.tolerance
+        best[closed], size[closed] = found[closed], reached[closed]
+        return best, size
 
     def shaken(self, q: np.ndarray, shake: float, attempt: int) -> np.ndarray:
         """The guesses moved at random, all in the same way: a state's answer does not depend on its batch."""
@@ -297,7 +311,7 @@ class Limits:
 
     def __init__(self, model: Model, fixed: Sequence[str] = (), are_kept: bool = True, room: float = 0.0):
         """are_kept: False leaves all limits out; room: a share of the range, at most as many rad or m, inside."""
-        self.nv = model.nv
+        self.nv, self.are_kept, self.share = model.nv, are_kept, room
         self.fixed = np.zeros(model.nv, dtype=bool)
         for name in fixed:
             self.fixed[model.v_slice(name)] = True

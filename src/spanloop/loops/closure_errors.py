@@ -141,4 +141,5 @@ def _between(m: Mechanism, a: int, b: int) -> set[str]:
     """Names of the joints that move two links against each other."""
     top = meeting(m.parents, a, b)
     ends = (path(m.parents, a), path(m.parents, b))
-    return {m.links[i].name for end in ends for i in end[: end.index(top)]}
+    bending = [top] if top >= 0 and m.links[top].kind.bends else []  # its modes move its nodes against each other
+    return {m.links[i].name for end in ends for i in (*end[: end.index(top)], *bending)}

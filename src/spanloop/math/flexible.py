@@ -1,10 +1,10 @@
 """Flexible bodies: inertia that depends on modal coordinates, and the poses of nodes that ride on the deformed body.
 
-A flexible body is a set of particles. Particle p, times the root of its mass, is at r_p = x_p + φ_pi η_i + ½ g_pik η_i η_k
-in the body's frame: modes φ, and a second-order field g, by which a bent body shortens. In the kinetic energy and in the
-Jacobians of nodes g is geometric stiffening under every load. Cross-sections turn besides, with constant moments. The
-forces below follow from this kinetic energy without further approximation, so that M is positive definite and energy
-is kept; docs/theory/flexible.md derives them, numbers in parentheses are its equations.
+A flexible body is a set of particles. Particle p, times the root of its mass, is at r_p = x_p + φ_pi η_i + ½ g_pik η_i
+η_k in the body's frame: modes φ, and a second-order field g, by which a bent body shortens. In the kinetic energy and
+in the Jacobians of nodes g is geometric stiffening under every load. Cross-sections turn besides, with constant
+moments. The forces below follow from this kinetic energy without further approximation, so that M is positive definite
+and energy is kept; docs/theory/flexible.md derives them, numbers in parentheses are its equations.
 
 | symbol | here | shape | meaning |
 |---|---|---|---|
@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.rotation import Rotation
@@ -140,8 +141,10 @@ class DeformableInertia:
         own = particles.rigid
         self.rest = RigidInertia(  # what the particles do not have: rotary inertia of sections
             rigid.mass,
-            subtract(rigid.first, scale(factor, own.first)),
-            add_matrices(rigid.second, scale_matrix(-1.0 * factor, own.second)),
+            _difference(rigid.first, scale(factor, own.first)),
+            tuple(  # type: ignore[arg-type]
+                _difference(a, b) for a, b in zip(rigid.second, scale_matrix(factor, own.second), strict=True)
+            ),
         )
 
     mass = property(lambda self: self.rigid.mass)
@@ -226,7 +229,9 @@ class DeformedInertia(FlexibleInertia):
             _total([cross(x.r, f) for x, f in zip(self.particles, forces, strict=True)]),
             _total([scale(x.weight, f) for x, f in zip(self.particles, forces, strict=True)]),
             tuple(
-                total([dot(c, field.alpha), *(dot(x.slopes[i], f) for x, f in zip(self.particles, forces, strict=True))])
+                total(
+                    [dot(c, field.alpha), *(dot(x.slopes[i], f) for x, f in zip(self.particles, forces, strict=True))]
+                )
                 for i, c in enumerate(self.spins)
             ),
         )
@@ -245,20 +250,21 @@ class Seat(Transform):
     columns add to its acceleration.
     """
 
-    __slots__ = ("columns", "node")
+    __slots__ = ("_columns", "node")
 
     def __init__(self, rotation: Rotation, translation: Vector3, columns: tuple[Motion, ...], node: DeformedNode):
         super().__init__(rotation, translation)
-        self.columns, self.node = columns, node
+        self._columns, self.node = columns, node
+
+    @property
+    def columns(self) -> tuple[Motion, ...]:
+        return self._columns
 
     def behind(self, first: Transform) -> Seat:
         return Seat(first.rotation @ self.rotation, first.point(self.translation), self.columns, self.node)
 
-    def with_modes(self, inertia, at_parent) -> FlexibleInertia:
-        """An inertia at the node, seen from the body that carries it: [X; Φᵀ] I [Xᵀ Φ].
-
-        inertia: in the node's frame; at_parent: X I Xᵀ, the same at the body's frame.
-        """
+    def with_modes(self, inertia: Any, at_parent: Any) -> FlexibleInertia:
+        """[X; Φᵀ] I [Xᵀ Φ]."""
         forces = [inertia @ c for c in self.columns]
         rigid = Transform(self.rotation, self.translation)
         modal = [[0.0] * len(forces) for _ in forces]
@@ -342,6 +348,14 @@ def _cayley(psi: Vector3, share: Scalar) -> Rotation:
             (xy + sz, 1.0 - (xx + zz), yz - sx),
             (xz - sy, yz + sx, 1.0 - (xx + yy)),
         )
+    )
+
+
+def _difference(a: Vector3, b: Vector3) -> Vector3:
+    """a − b; zero where both are numbers and equal but for rounding."""
+    return tuple(  # type: ignore[return-value]
+        0.0 if isinstance(x, float) and isinstance(y, float) and abs(x - y) <= 1e-14 * abs(x) else x - y
+        for x, y in zip(a, b, strict=True)
     )
 
 

@@ -100,7 +100,9 @@ class Task:
         """Arguments checked; whole: the start has the batch axes of the targets, else it is one state."""
         model = robot.model
         refuse_velocity_loops(model, function)
-        names = _joints(model, (fixed,) if isinstance(fixed, str) else tuple(fixed))
+        given = _joints(model, (fixed,) if isinstance(fixed, str) else tuple(fixed))
+        bends = tuple(j.name for j in model.joints if j.kind.bends and j.name not in given)
+        names = (*given, *bends)  # nothing commands the modes of a flexible body: they stay as they are at the start
         if isinstance(start, Mapping):
             start = by_name(model, start, default_start(model), "q", function)
         q = np.zeros(model.nq) if start is None else converted(function, "start", model.nq, start, np.dtype(float))

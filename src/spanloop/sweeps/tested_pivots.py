@@ -34,6 +34,7 @@ from spanloop.types import Scalar
 
 IN_SWEEPS = 2e-5  # least D/M where joints give way one after the other: an error of 1e-9
 IN_MATRIX = 2e-4  # ... where the mass matrix is factored
+_FLEXIBLE = 1e-2  # by which it is smaller at the root of a flexible body, whose modes may carry a heavy load: 1e-7
 _COARSE = 1e-4  # by which the least D/M is smaller in runs, whose steps have larger errors: one of 1e-5
 _SINGLE = 10.0  # by which the least D/M is larger in single precision: an error of 5e-3
 _ROUNDING = 1e-14  # in a link's own inertia, relative to its mass and the trace of its second moment
@@ -56,6 +57,7 @@ class PivotTest:
         links = mechanism.links
         precision = (_SINGLE if mechanism.single else 1.0) * (_COARSE if mechanism.coarse else 1.0)
         self.tolerance = tolerance * precision * min(1.0, (_LONG / max(1, _depth(links))) ** 3)
+        self.roots = frozenset(link.parent for link in links if link.kind.bends)
         self.noise: Mapping[int, tuple[Scalar, ...]] = {i: _noise(links[i]) for i in _doubtful(links, self.tolerance)}
 
     @property
@@ -72,7 +74,8 @@ class PivotTest:
         """The least pivots of the joint: the tolerance times its entries Sᵀ I S + armature of M's diagonal."""
         composite = here.inertia + arriving.composite
         tested = zip(link.free(here.S), link.armature, self.noise.get(link.number, ()), strict=False)
-        least = tuple(self.tolerance * (power(s, composite @ s) + r) + noise for s, r, noise in tested)
+        tolerance = self.tolerance * (_FLEXIBLE if link.number in self.roots else 1.0)
+        least = tuple(tolerance * (power(s, composite @ s) + r) + noise for s, r, noise in tested)
         return Values(least_pivots=least), Values(composite=composite.carried(here.X))
 
     def pairs(self, m, here, world) -> list:
@@ -104,7 +107,9 @@ class PivotTest:
 def _fewer_modes(mechanism: Mechanism, i: int) -> str:
     """Advice where a flexible body stands on the joint: its modes can take nearly all of its inertia."""
     found = [link.name.removesuffix(".modes") for link in mechanism.links if link.parent == i and link.kind.bends]
-    return f". Flexible body {found[0]!r} needs fewer modes: with many of them its root keeps no inertia" if found else ""
+    return (
+        f". Flexible body {found[0]!r} needs fewer modes: with many of them its root keeps no inertia" if found else ""
+    )
 
 
 class _Small(NamedTuple):

@@ -15,6 +15,7 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from spanloop.flexible.modes import Modal
 from spanloop.joints import JointKind
@@ -30,7 +31,6 @@ from spanloop.model.parts import WORLD, Joint
 from spanloop.topology.closures import Closure, Gear, closures, gears, loop_lengths
 from spanloop.topology.tree_paths import path
 from spanloop.types import Floats33, Scalar, Vector3
-
 
 _BENDING = 0.03  # of a length or a radian: how far bodies bend where joints would move by it
 
@@ -236,7 +236,7 @@ class Mechanism:
 
     def regrouped(self) -> Mechanism:
         """The mechanism with inertia moved to parents where no acceleration, torque or mass matrix depends on it."""
-        inertias = [link.inertia for link in self.links]
+        inertias: list[Any] = [link.inertia for link in self.links]
         for i in reversed(range(len(self.links))):
             link = self.links[i]
             if link.kind.bends:

@@ -437,8 +437,8 @@ class Trajectory:
     # ---- pictures
 
     def plot(self, what: str, names: Sequence[str] | str | None = None, *, ax: Any = None, **options: Any) -> Any:
-        """Draw a figure with matplotlib: "q", "v", "a", "tau", "reactions", "contacts", "energy", "closure_residual" or
-        "phase".
+        """Draw a figure with matplotlib: "q", "v", "a", "tau", "reactions", "contacts", "energy", "closure_residual",
+        "phase", or of flexible bodies "deflection" and "modes".
 
         names: of the joints, loops or contacts in it; all by default. ax: axes to draw on. Returns the axes, a tuple of
         them if units differ; spanloop.view.plots documents the options of each figure.

@@ -204,13 +204,15 @@ def closure_bias(mechanism) -> Program:
 
 
 def loop_bias(m, here) -> list:
-    """γ (n_rows,), each closure's from the motion of its loop on the link where its two paths meet, taken at rest."""
+    """γ (n_rows,), each closure's from the motion of its loop on the link where its two paths meet, taken at rest; a
+    flexible body bends there all the same."""
     out = []
     for c in m.closures:
+        rates = here[c.meets].v if c.meets >= 0 and m.links[c.meets].kind.bends else ()
         ends = ((c.a, between(m, here, c.b.link, c.a.link)[1]), (c.b, between(m, here, c.a.link, c.b.link)[1]))
         moving = []
         for anchor, links in ends:
-            last = Values(field=Field(ZERO3), V=Motion())
+            last = Values(field=Field(ZERO3, rates=rates), V=Motion(modal=rates))
             for i in links:
                 link = m.links[i]
                 last = Values(field=velocity_product(link, here[i], last).field, V=fly(link, here[i], last).V)
@@ -242,16 +244,20 @@ def _rates(m, here, c):
     to_b, to_a = between(m, here, c.a.link, c.b.link)[1], between(m, here, c.b.link, c.a.link)[1]
     x = relative_pose(m, here, c)
     on_b = c.kind.switched().closure_space(x)  # at B's origin in B's axes; finite, for searches from any state
-    yield from _rates_toward(m, here, to_b, [c.b.transform() @ w for w in on_b])
-    yield from _rates_toward(m, here, to_a, [c.a.transform() @ (x @ -w) for w in on_b])
+    yield from _rates_toward(m, here, c, to_b, [c.b.transform() @ w for w in on_b])
+    yield from _rates_toward(m, here, c, to_a, [c.a.transform() @ (x @ -w) for w in on_b])
 
 
-def _rates_toward(m, here, links, wrenches: list[Force]):
-    """Of the joints of all these links, with wrenches on the last of them."""
+def _rates_toward(m, here, c, links, wrenches: list[Force]):
+    """Of the joints of all these links, with wrenches on the last of them, and of the modes of a flexible body at which
+    the paths meet: they move its nodes against each other."""
     for i in reversed(links):
         for k, s in enumerate(here[i].S):
             yield m.links[i].v.start + k, [power(s, w) for w in wrenches]
         wrenches = [here[i].X @ w for w in wrenches]
+    if c.meets >= 0 and m.links[c.meets].kind.bends:
+        for k, s in enumerate(here[c.meets].S):
+            yield m.links[c.meets].v.start + k, [power(s, w) for w in wrenches]
 
 
 def _seen_from_child(x: Transform, motion: Motion) -> Motion:

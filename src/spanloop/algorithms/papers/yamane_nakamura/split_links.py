@@ -36,7 +36,7 @@ def split(mechanism: Mechanism) -> Mechanism:
         host = hosts[min(seen[link.parent], len(hosts) - 1)]
         seen[link.parent] += 1
         n = max(1, carries[i] - 1)
-        inertia = shared(link.inertia, n)
+        inertia = shared(link.inertia, n)  # type: ignore[arg-type]  # bodies are rigid here
         parts[i] = list(range(len(links), len(links) + n))
         links.append(replace(link, number=parts[i][0], parent=host, inertia=inertia))
         links += [replace(fixed_part(link), number=k, parent=k - 1, inertia=inertia) for k in parts[i][1:]]
@@ -60,7 +60,7 @@ def fixed_part(link: Link) -> Link:
 def refuse_bodies_without_inertia(mechanism: Mechanism) -> None:
     """The inverse of every link's inertia must exist; numbers that are not known yet are not checked."""
     for i, link in enumerate(mechanism.links):
-        found = missing(link.inertia)
+        found = missing(link.inertia)  # type: ignore[arg-type]
         if found:
             body = next((name for name, a in mechanism.anchors.items() if a.link == i), link.name)
             raise UnsupportedError(
