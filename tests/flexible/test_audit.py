@@ -33,7 +33,7 @@ def test_a_boom_that_is_let_go_names_the_modes_that_ring_and_what_helps():
     assert set(audit.faults) >= {"energy", "modes"}
     sentence = audit["modes"].sentence
     assert all(words in sentence for words in ("z3 of 'boom.modes'", "robot.static_deflection", "damping="))
-    assert "the finding 'modes' names them" in audit["energy"].sentence
+    assert "see the finding 'modes'" in audit["energy"].sentence
 
 
 @pytest.mark.slow
@@ -81,6 +81,8 @@ def test_energy_in_the_last_mode_asks_for_more_modes():
     assert few.verdict == "not well"
     assert "give more modes=" in few.sentence
     assert held(boom(modes={"z": 1}), "rest").audit()["truncation"].verdict == "well"
+    free_tip = held(boom(modes={"z": 2}, basis="cantilever"), "straight").audit()["truncation"]
+    assert "or its basis='craig-bampton'" in free_tip.sentence
     one = held(boom(modes={"z": 1}, basis="cantilever"), "rest").audit()["truncation"]
     assert one.verdict == "not judged"
     assert "compare with modes=2" in one.sentence

@@ -164,7 +164,7 @@ def test_checkpoints_resume_to_the_same_bits(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_run_files_set_modes_by_name_and_csv_has_them(tmp_path):
+def test_run_files_set_modes_by_name_and_files_of_runs_have_them(tmp_path):
     model = boom(tip_mass=0.3, **SOFT)
     n = model.joint("boom.modes").kind.nq
     bent = [0.001 * k for k in range(n)]
@@ -174,6 +174,11 @@ def test_run_files_set_modes_by_name_and_csv_has_them(tmp_path):
     assert run.q[0].tolist() == [0.3, *bent]
     run.save(tmp_path / "run.csv")
     assert "boom.modes" in (tmp_path / "run.csv").read_text(encoding="utf-8")
+    for name in ("run.npz", "run.nc"):
+        run.save(tmp_path / name)
+        back = sl.Trajectory.load(tmp_path / name)
+        assert np.array_equal(back.q, run.q)
+        assert back.model == model
     again = run.continued(duration=0.05, step=1e-3)
     whole = sl.simulate(model, run.q[0], duration=0.1, step=1e-3)
     assert np.array_equal(again.q[-1], whole.q[-1])
