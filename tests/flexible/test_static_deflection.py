@@ -44,6 +44,8 @@ def test_what_is_found_is_at_rest_under_the_torques_that_hold_it():
     assert np.abs(tau[1:]).max() < 1e-12 * abs(tau[0])
     assert tau[0] == pytest.approx(-WEIGHT * LENGTH * robot.center_of_mass(q)[0], rel=1e-12)
     assert np.abs(robot.forward_dynamics(q, np.zeros(len(tau)), tau)).max() < 1e-9
+    single = sl.Dynamics(robot.model, dtype="float32")
+    assert np.array_equal(single.static_deflection({"hinge": 0.4}), robot.static_deflection({"hinge": 0.4}))
     assert np.array_equal(robot.static_deflection(np.stack([q, q]))[1], robot.static_deflection(q))
 
 
