@@ -69,7 +69,7 @@ class LinearCalls(DerivativeCalls):
 
         robot: Any = self
         names = robot._active("linearize", active_loops)
-        robot = _in_double_precision(robot._with_active_loops(names))
+        robot = in_double_precision(robot._with_active_loops(names))
         extra = robot._loop_inputs(None, None) if robot._has_loop_inputs else ()
         with OneWarning("linearize"):
             return linearize(robot, q, v, tau, inputs, outputs, dofs, forces, extra, tolerance)
@@ -105,11 +105,11 @@ class LinearCalls(DerivativeCalls):
         from spanloop.linear.modes import modes
 
         robot: Any = self
-        robot = _in_double_precision(robot._with_active_loops(robot._active("modes", active_loops)))
+        robot = in_double_precision(robot._with_active_loops(robot._active("modes", active_loops)))
         return modes(robot, q, tau, dofs, tolerance)
 
 
-def _in_double_precision(robot: Any) -> Any:
+def in_double_precision(robot: Any) -> Any:
     """The robot, or one with its options in float64."""
     if robot._options["dtype"] == "float64":
         return robot
