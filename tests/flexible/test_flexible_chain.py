@@ -164,4 +164,6 @@ def test_what_the_section_does_not_cover_is_refused():
         sl.papers.FlexibleChain((sl.papers.FlexibleLink("a", np.zeros((1, 3)), six, six, none, parent=0),))
     with pytest.raises(InputError, match="link 'a' has no node 3"):
         first = sl.papers.FlexibleLink("a", np.zeros((1, 3)), six, six, none)
-        sl.papers.FlexibleChain((first, sl.papers.FlexibleLink("b", np.zeros((1, 3)), six, six, none, parent=0, node=3)))
+        sl.papers.FlexibleChain(
+            (first, sl.papers.FlexibleLink("b", np.zeros((1, 3)), six, six, none, parent=0, node=3))
+        )

@@ -83,7 +83,9 @@ class _Links:
         piece = getattr(joint.kind, "source", None)
         if not isinstance(piece, BeamPiece) or body.inertia.mass != joint.kind.mass:  # type: ignore[attr-defined]
             why = "has another mass than its beam" if isinstance(piece, BeamPiece) else "is not made of a beam"
-            raise UnsupportedError(f"flexible_chain: body {body.name!r} {why}, so that its finite elements are not known")
+            raise UnsupportedError(
+                f"flexible_chain: body {body.name!r} {why}, so that its finite elements are not known"
+            )
         if not seat.is_at_root or len(self.links[seat.link]["Q"]) > 1:
             seat = self._new(joint.name, seat, np.zeros((0, 6)), ())
         nodes, link = nodal_model(piece), self.links[seat.link]
@@ -105,7 +107,9 @@ class _Links:
         """The frame of a new link of one node."""
         placed = {"parent": seat.link, "node": seat.node, "rotation": seat.rotation, "position": seat.position}
         empty = {"Q": np.zeros((1, 3)), "m": np.zeros((6, 6)), "K": np.zeros((6, 6)), "freedoms": ()}
-        self.links.append({"name": name, "H": H.reshape(-1, 6), "armature": tuple(map(float, armature)), **placed, **empty})
+        self.links.append(
+            {"name": name, "H": H.reshape(-1, 6), "armature": tuple(map(float, armature)), **placed, **empty}
+        )
         self.shapes.append([])
         return _Seat(len(self.links) - 1, _ROOT, np.eye(3), np.zeros(3))
 
