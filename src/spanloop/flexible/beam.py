@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from math import isfinite
 
 import numpy as np
 
-from spanloop.errors import InputError
 from spanloop.flexible import reduction
 from spanloop.flexible.body import FlexibleBody, FlexibleNode, Stations
 from spanloop.flexible.modes import Modal
 from spanloop.flexible.particles import particles, rigid_moments
-from spanloop.flexible.rod import DIRECTIONS, POINTS, Fields, Rod
+from spanloop.flexible.rod import DIRECTIONS, Fields, Rod
 from spanloop.flexible.second_order import second_order
 from spanloop.flexible.sections import Section
 from spanloop.math.flexible import NodeShape
@@ -166,10 +164,10 @@ def _rod(beam: Beam, number: int) -> tuple[Rod, list[int]]:
     places = np.array(edges)
     interfaces = [int(np.argmin(np.abs(places - x))) for x in at]
     rod = Rod(places, {})
-    return Rod(places, _properties(beam, number * step + rod.points)), sorted(set(interfaces))
+    return Rod(places, properties(beam, number * step + rod.points)), sorted(set(interfaces))
 
 
-def _properties(beam: Beam, x: np.ndarray) -> dict[str, np.ndarray]:
+def properties(beam: Beam, x: np.ndarray) -> dict[str, np.ndarray]:
     """Section properties at positions along the beam."""
     sections = beam.sections if len(beam.sections) > 1 else beam.sections * 2
     at = np.linspace(0.0, beam.length, len(sections))
@@ -218,7 +216,7 @@ def _piece(beam: Beam, number: int) -> FlexibleBody:
     frequencies = np.sqrt(model.stiffness / masses)
     ratios = np.broadcast_to(np.array(beam.damping), frequencies.shape) if len(beam.damping) == 1 else None
     if ratios is None:
-        start = number * len(frequencies)
+        start = sum(len(_finite_elements(beam, k).stiffness) for k in range(number))
         ratios = np.array(beam.damping[start : start + len(frequencies)])
     modal = Modal(
         own,

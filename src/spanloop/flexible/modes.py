@@ -8,11 +8,12 @@ modal coordinates.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import sqrt
 from typing import Any
 
 from spanloop.errors import UnsupportedError
 from spanloop.joints.kind import EX, EY, EZ, JointKind
-from spanloop.math.flexible import Particles, NodeShape
+from spanloop.math.flexible import NodeShape, Particles
 from spanloop.math.spatial import Force, Motion, Transform
 
 _SIX = (Force(EX), Force(EY), Force(EZ), Force(linear=EX), Force(linear=EY), Force(linear=EZ))
@@ -22,8 +23,8 @@ _SIX = (Force(EX), Force(EY), Force(EZ), Force(linear=EX), Force(linear=EY), For
 class Modal(JointKind):
     """q: modal coordinates. Stiffness and damping of the modes are those of the joint.
 
-    particles: the mass of the body that it carries; mass: of it, which other masses scale; mode_units: "m" or "rad" for each mode;
-    mode_names: for printouts; source: what the modes were computed from, for files.
+    particles: the mass of the body that it carries; mass: of it [kg], others scale the particles; mode_units: "m" or
+    "rad" for each mode; mode_names: for printouts; source: what the modes were computed from, for files.
     """
 
     particles: Particles
@@ -42,6 +43,16 @@ class Modal(JointKind):
     @property
     def units(self) -> tuple[str, ...]:  # type: ignore[override]
         return self.mode_units
+
+    def sizes(self) -> tuple[float, ...]:
+        """A hundredth of the body's length, or 0.01 rad."""
+        own = self.particles
+        second = sum(x * x for p in own.positions for x in p)
+        length = sqrt(3.0 * second / sum(w * w for w in own.weights))  # of a uniform rod
+        return tuple(0.01 if unit == "rad" else 0.01 * length for unit in self.mode_units)
+
+    def dof_names(self, joint):
+        return tuple(f"{joint}[{mode}]" for mode in self.mode_names)
 
     def transform(self, q) -> Transform:
         return Transform()

@@ -15,7 +15,7 @@ def natural_modes(K: np.ndarray, M: np.ndarray, n: int) -> np.ndarray:
         return np.zeros((len(K), 0))
     L = np.linalg.cholesky(K)
     half = np.linalg.solve(L, np.linalg.solve(L, M).T)
-    values, vectors = np.linalg.eigh(0.5 * (half + half.T))  # 1/ω², slowest last
+    _, vectors = np.linalg.eigh(0.5 * (half + half.T))  # 1/ω², slowest last
     return np.asarray(np.linalg.solve(L.T, vectors[:, ::-1][:, :n]))
 
 

@@ -14,7 +14,7 @@ from spanloop.algorithms.tree import operational_space
 from spanloop.errors import Reason, Refusal, UnsupportedError, listed
 from spanloop.kernels.lowering import POSITIONS, UNIT_TOLERANCE
 from spanloop.model import Model
-from spanloop.model.parameters import NEGLIGIBLE, Parameters, not_negative
+from spanloop.model.parameters import NEGLIGIBLE, Parameters, not_negative, out_of_proportion, proportions
 from spanloop.sweeps import walk, walked
 from spanloop.sweeps.program import Demand
 from spanloop.sweeps.tested_pivots import IN_MATRIX, IN_SWEEPS, PivotTest
@@ -76,6 +76,9 @@ def input_fault(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
                 if value < -NEGLIGIBLE:
                     words = f"parameters: {parameter!r} is {value:g}; must be >= 0"
                     return Refusal(Reason.IMPOSSIBLE_PARAMETER, words)
+            for body, value in proportions(spec.model, [float(v) for v in x]):
+                if value < -NEGLIGIBLE:
+                    return Refusal(Reason.IMPOSSIBLE_PARAMETER, f"parameters: {out_of_proportion(body)}")
     return None
 
 

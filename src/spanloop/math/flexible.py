@@ -1,10 +1,10 @@
 """Flexible bodies: inertia that depends on modal coordinates, and the poses of nodes that ride on the deformed body.
 
-A flexible body is a set of particles. Particle p, times the root of its mass, is at r_p = x_p + φ_pi η_i + ½ g_pik η_i η_k
-in the body's frame: modes φ, and a second-order field g, by which a bent body shortens. In the kinetic energy and in the
-Jacobians of nodes g is geometric stiffening under every load. Cross-sections turn besides, with constant moments. The
-forces below follow from this kinetic energy without further approximation, so that M is positive definite and energy
-is kept; docs/theory/flexible.md derives them, numbers in parentheses are its equations.
+A flexible body is a set of particles. Particle p, times the root of its mass, is at r_p = x_p + φ_pi η_i + ½ g_pik η_i
+η_k in the body's frame: modes φ, and a second-order field g, by which a bent body shortens. In the kinetic energy and
+in the Jacobians of nodes g is geometric stiffening under every load. Cross-sections turn besides, with constant
+moments. The forces below follow from this kinetic energy without further approximation, so that M is positive definite
+and energy is kept; docs/theory/flexible.md derives them, numbers in parentheses are its equations.
 
 | symbol | here | shape | meaning |
 |---|---|---|---|
@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.rotation import Rotation
@@ -249,20 +250,21 @@ class Seat(Transform):
     columns add to its acceleration.
     """
 
-    __slots__ = ("columns", "node")
+    __slots__ = ("_columns", "node")
 
     def __init__(self, rotation: Rotation, translation: Vector3, columns: tuple[Motion, ...], node: DeformedNode):
         super().__init__(rotation, translation)
-        self.columns, self.node = columns, node
+        self._columns, self.node = columns, node
+
+    @property
+    def columns(self) -> tuple[Motion, ...]:
+        return self._columns
 
     def behind(self, first: Transform) -> Seat:
         return Seat(first.rotation @ self.rotation, first.point(self.translation), self.columns, self.node)
 
-    def with_modes(self, inertia, at_parent) -> FlexibleInertia:
-        """An inertia at the node, seen from the body that carries it: [X; Φᵀ] I [Xᵀ Φ].
-
-        inertia: in the node's frame; at_parent: X I Xᵀ, the same at the body's frame.
-        """
+    def with_modes(self, inertia: Any, at_parent: Any) -> FlexibleInertia:
+        """[X; Φᵀ] I [Xᵀ Φ]."""
         forces = [inertia @ c for c in self.columns]
         rigid = Transform(self.rotation, self.translation)
         modal = [[0.0] * len(forces) for _ in forces]

@@ -94,7 +94,7 @@ class RigidInertia:
     def carried(self, x: Transform) -> RigidInertia:
         """The same body seen from frame A: φ M φ*; on a node of a flexible body with what the modes feel of it."""
         at_parent = self.turned(x.rotation).moved(x.translation)
-        return x.with_modes(self, at_parent) if x.columns else at_parent
+        return x.with_modes(self, at_parent)
 
     def at(self, eta: Sequence[Scalar]) -> RigidInertia:
         """The same: it does not depend on coordinates."""
@@ -179,7 +179,7 @@ class ArticulatedInertia:
                 lift = p[k] * (h2[i][i] - h[j][j]) + (p[j] * h[j][k] - p[i] * h2[i][k])
                 s[i][j] = s[j][i] = a[i][j] + lift if (i, j) == (2, 0) else a[i][j] - lift
         at_parent = ArticulatedInertia(tuple(map(tuple, s)), h2, m)  # type: ignore[arg-type]
-        return x.with_modes(self, at_parent) if x.columns else at_parent
+        return x.with_modes(self, at_parent)
 
 
 def _second_moments(xx: Scalar, yy: Scalar, zz: Scalar) -> Vector3:

@@ -17,7 +17,7 @@ does along each of them. Elsewhere it is empty, and what has none has zeros (fle
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any
 
 from spanloop.math.rotation import Rotation
 from spanloop.math.scalar import reciprocal
@@ -135,7 +135,6 @@ class Transform:
     """Pose of frame B in frame A."""
 
     __slots__ = ("rotation", "translation")
-    columns: ClassVar[tuple[Motion, ...]] = ()  # motion of B in A for unit rates of the modes of A's body
 
     def __init__(self, rotation: Rotation | None = None, translation: Vector3 = ZERO3):
         self.rotation, self.translation = rotation or Rotation(), translation
@@ -152,8 +151,17 @@ class Transform:
         """first @ self."""
         return Transform(first.rotation @ self.rotation, first.point(self.translation))
 
+    @property
+    def columns(self) -> tuple[Motion, ...]:
+        """Motion of B in A for unit rates of the modes of A's body: none unless B is a node of a flexible one."""
+        return ()
+
+    def with_modes(self, inertia: Any, at_parent: Any) -> Any:
+        """An inertia at B seen from A, with what the modes of A's body feel of it; at_parent: φ inertia φ*."""
+        return at_parent
+
     def velocity(self, field: Field) -> Motion:
-        """Motion of B in A that the modes of A's body cause, in B's axes: none unless B is a node of a flexible one."""
+        """Motion of B in A that the modes of A's body cause, in B's axes."""
         return Motion()
 
     def acceleration(self, field: Field) -> Motion:

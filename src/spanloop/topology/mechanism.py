@@ -32,7 +32,6 @@ from spanloop.topology.closures import Closure, Gear, closures, gears, loop_leng
 from spanloop.topology.tree_paths import path
 from spanloop.types import Floats33, Scalar, Vector3
 
-
 _BENDING = 0.03  # of a length or a radian: how far bodies bend where joints would move by it
 
 
