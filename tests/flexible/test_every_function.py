@@ -1,4 +1,4 @@
-"""Every function of the catalog and every method of it, on a tree and on a loop with flexible bodies, against dense algebra.
+"""Every function of the catalog, by every method, on a tree and on a loop with flexible bodies, against dense algebra.
 
 Expected answers come from energies, momenta and poses in dual numbers (dense_reference.py). A function that is new in
 the catalog needs a line in EXPECTED; a method that is marked `rigid_only` must refuse with a sentence.
@@ -41,7 +41,7 @@ def link_jacobian(c: Case, frames):
     m, rows = mechanism(c.model), []
     by_link = {m.anchors[name].link: name for name in frames}
     for _, name in sorted(by_link.items()):
-        anchor, (R, p) = m.anchors[name], c.reference.frames(c.q, 0.0 * c.v)[name]
+        anchor, (R, _) = m.anchors[name], c.reference.frames(c.q, 0.0 * c.v)[name]
         axes = R.value @ np.array(anchor.rotation).T
         J, lever = c.jacobian(name), -axes @ np.array(anchor.position)
         rows += [axes.T @ J[:3], axes.T @ (J[3:] + np.cross(J[:3].T, lever).T)]

@@ -1,4 +1,4 @@
-"""Section 4 of Rodriguez, Jain & Kreutz: the mass matrix of links with all nodes as DoF, its factors and its inverse."""
+"""Section 4 of Rodriguez, Jain & Kreutz: the mass matrix of links with all nodes as DoF, its factors, its inverse."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_what_the_section_does_not_cover_is_refused():
     robot = sl.Dynamics(tree(), target="python")
     q = np.asarray(robot.model.neutral()) + 0.0
     q[robot.model.q_slice("boom.modes").start] = 0.01
-    with pytest.raises(InputError, match="q of 'boom.modes' is .* those of undeformed links"):
+    with pytest.raises(InputError, match=r"q of 'boom\.modes' is .* those of undeformed links"):
         sl.papers.flexible_chain(robot, q)
     with pytest.raises(UnsupportedError, match="flexible_chain is for trees; model 'flexible loop' has loops"):
         sl.papers.flexible_chain(sl.Dynamics(loop()), loop().neutral())
@@ -162,8 +162,7 @@ def test_what_the_section_does_not_cover_is_refused():
         sl.papers.FlexibleLink("a", np.zeros((1, 3)), np.triu(np.ones((6, 6))), six, none)
     with pytest.raises(InputError, match="link 'a': parent is 0; expected a link before it, or -1"):
         sl.papers.FlexibleChain((sl.papers.FlexibleLink("a", np.zeros((1, 3)), six, six, none, parent=0),))
+    first = sl.papers.FlexibleLink("a", np.zeros((1, 3)), six, six, none)
+    second = sl.papers.FlexibleLink("b", np.zeros((1, 3)), six, six, none, parent=0, node=3)
     with pytest.raises(InputError, match="link 'a' has no node 3"):
-        first = sl.papers.FlexibleLink("a", np.zeros((1, 3)), six, six, none)
-        sl.papers.FlexibleChain(
-            (first, sl.papers.FlexibleLink("b", np.zeros((1, 3)), six, six, none, parent=0, node=3))
-        )
+        sl.papers.FlexibleChain((first, second))

@@ -15,8 +15,8 @@ import numpy as np
 from spanloop.flexible.beam import BeamPiece
 from spanloop.flexible.rod import DIRECTIONS, Rod
 
-# entries of a node's six numbers, [rotation; displacement], that a direction has, with their signs: what is interpolated
-# in bending is deflection and slope, and a positive slope in z turns about −y
+# entries of a node's six numbers, [rotation; displacement], that a direction has, with their signs: in bending a
+# deflection and a slope, and a positive slope in z turns about −y
 _ENTRIES = {"y": ((4, 1.0), (2, 1.0)), "z": ((5, 1.0), (1, -1.0)), "torsion": ((0, 1.0),), "extension": ((3, 1.0),)}
 
 
@@ -63,7 +63,7 @@ def nodal_model(piece: BeamPiece) -> NodalModel:
 
 
 def _places(rod: Rod, direction: str) -> tuple[np.ndarray, np.ndarray]:
-    """Where the degrees of freedom of a direction, those of the root first, are among the 6n numbers; and their signs."""
+    """Where the degrees of freedom of a direction are among the 6n numbers, the root's first; and their signs."""
     last = 2 * len(rod.lengths)
     nodes = range(0, last + 1, 2) if direction in "yz" else range(last + 1)  # from the root
     found = [(6 * (last - k) + entry, sign) for k in nodes for entry, sign in _ENTRIES[direction]]

@@ -1,9 +1,9 @@
 """Linear maps between stacked vectors, as plain terms: a term names the sweeps that apply it.
 
 A stacked vector has one block at every link: six numbers in the space "links", and one a mode of a flexible body; one
-a DoF in "joints", six for each frame that the link carries in "frames"; a vector of "rows", one number for each row of the closures, is kept
-whole at the world. A term reads the block `source` of every link and keeps `target`; it knows no coordinates and no
-mechanism. Its text is what one types to make it; terms with one text are the same.
+a DoF in "joints", six for each frame that the link carries in "frames"; a vector of "rows", one number for each row of
+the closures, is kept whole at the world. A term reads the block `source` of every link and keeps `target`; it knows no
+coordinates and no mechanism. Its text is what one types to make it; terms with one text are the same.
 """
 
 from __future__ import annotations

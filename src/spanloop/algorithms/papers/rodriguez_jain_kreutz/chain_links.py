@@ -107,9 +107,8 @@ class _Links:
         """The frame of a new link of one node."""
         placed = {"parent": seat.link, "node": seat.node, "rotation": seat.rotation, "position": seat.position}
         empty = {"Q": np.zeros((1, 3)), "m": np.zeros((6, 6)), "K": np.zeros((6, 6)), "freedoms": ()}
-        self.links.append(
-            {"name": name, "H": H.reshape(-1, 6), "armature": tuple(map(float, armature)), **placed, **empty}
-        )
+        own = {"name": name, "H": H.reshape(-1, 6), "armature": tuple(map(float, armature))}
+        self.links.append({**own, **placed, **empty})
         self.shapes.append([])
         return _Seat(len(self.links) - 1, _ROOT, np.eye(3), np.zeros(3))
 
@@ -141,8 +140,8 @@ def chain_of(model: Model, q: np.ndarray) -> FlexibleChain:
         bent = q[model.q_slice(joint.name)]
         if joint.kind.bends and bent.any():
             raise InputError(
-                f"flexible_chain: q of {joint.name!r} is {bent.tolist()}; the paper's equations are those of undeformed "
-                "links. Use zeros there; robot.mass_matrix(q) is for deformed ones"
+                f"flexible_chain: q of {joint.name!r} is {bent.tolist()}; the paper's equations are those of "
+                "undeformed links. Use zeros there; robot.mass_matrix(q) is for deformed ones"
             )
     found = _Links(model, q)
     for joint, body in zip(model.joints, model.bodies, strict=True):

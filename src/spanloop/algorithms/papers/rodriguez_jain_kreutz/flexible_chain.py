@@ -13,9 +13,10 @@ the mass matrix of section 2 with 6 + n numbers a link, so that all of section 3
 
 | here | paper | shape | meaning |
 |---|---|---|---|
-| Q | Q_k(j) | (n_k, 3) | nodes of link k in its frame, the outermost first; the last one is at O_k, on the link's joint |
+| Q | Q_k(j) | (n_k, 3) | nodes of link k in its frame, the outermost first; the last is at O_k, on its joint |
 | m, K | m_k, K_k | (6n_k, 6n_k) | mass and stiffness of the link that nothing holds |
-| B, C | B_k, C_k | (6, 6n_k), (6n_k, 6) | forces at all nodes seen at O_k; a force of the next link seen at the node that carries it |
+| B | B_k | (6, 6n_k) | forces at all nodes seen at O_k |
+| C | C_k | (6n_k, 6) | a force on the next link, seen at the node that carries it |
 | h | h_k | (dofs, 6n_k) | rows of 1: which displacements of nodes are DoF; all but those of the last node |
 | H | H(k) | (nv, 6) | joint; H* is its motion space |
 | phi | φ | (6N, 6N) | forces at all links seen at those inboard |
@@ -250,7 +251,8 @@ class FlexibleChain:
             weighted[k] = np.linalg.solve(x.D, e)  # ν = D⁻¹ ε
             if link.parent >= 0:
                 z[link.parent] = z[link.parent] + self.step(k) @ (z[k] + x.G @ e)
-        accelerations, out = [], np.zeros(len(T))
+        accelerations: list[np.ndarray] = []
+        out = np.zeros(len(T))
         for k, link in enumerate(self.links):
             carried = self.step(k).T @ accelerations[link.parent] if link.parent >= 0 else np.zeros(6 + len(link.h))
             rates = weighted[k] - self.articulated[k].G.T @ carried  # Ẋ = ν − G* α⁺
