@@ -102,7 +102,20 @@ def impulse_response(c: Case, x, frames):
     return np.concatenate([change, J @ change])
 
 
+def free_response(c: Case, x, points):
+    """Accelerations of the tree, then pose, velocity and acceleration of every point, then Λ = J M⁻¹ Jᵀ."""
+    a = np.linalg.solve(c.M, x["tau"] - c.h)
+    of_points = [
+        [*pose(c, x, f)[:3].ravel(), *c.reference.velocity(f, c.q, c.v), *frame_acceleration(c, {"a": a}, f)]
+        for f in points
+    ]
+    J = stacked(c, points)
+    return np.concatenate([a, np.ravel(of_points), (J @ np.linalg.solve(c.M, J.T)).ravel()])
+
+
 EXPECTED = {
+    "free_response": free_response,
+    "forced_response": lambda c, x, points: c.response(stacked(c, points).T @ x["push"]),
     "forward_dynamics": accelerations,
     "closure_error": lambda c, x: np.zeros(3),
     "closure_facing": lambda c, x: np.ones(1),
@@ -183,8 +196,8 @@ def answers(kind: str, name: str, method: str, **made):
     choices = [{}]
     if "frame" in takes:
         choices = [{"frame": f} for f in FRAMES]
-    elif "frames" in takes:
-        choices = [{"frames": FRAMES}]
+    elif "frames" in takes or "points" in takes:
+        choices = [{"frames" if "frames" in takes else "points": FRAMES}]
     for options in choices:
         spec = KernelSpec.of(c.model, name, method=method, **options)
         given = {n: {"q": c.q, "v": c.v}.get(n, rng.normal(size=k)) for n, k in spec.signature()[0]}
