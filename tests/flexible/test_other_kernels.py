@@ -142,6 +142,21 @@ def test_a_loop_on_one_flexible_body(method, ends):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("method", ["elimination", "dense"])
+@pytest.mark.parametrize("pair", [("slide", "elbow"), ("elbow", "yaw"), ("wrist", "shoulder")])
+def test_couplings_across_flexible_bodies(method, pair):
+    """Joints on two nodes of one flexible body, and on both sides of it, turn in proportion."""
+    c, model = case("tree"), tree_parts().coupling("gear", *pair, ratio=0.7).build()
+    J, q = np.zeros((1, model.nv)), c.q + 0.0
+    J[0, model.v_slice(pair[0])], J[0, model.v_slice(pair[1])] = 1.0, -0.7
+    q[model.q_slice(pair[0])] = 0.7 * q[model.q_slice(pair[1])]
+    v = c.v - np.linalg.pinv(J) @ (J @ c.v)
+    whole = np.block([[c.reference.mass_matrix(q), J.T], [J, np.zeros((1, 1))]])
+    expected = np.linalg.solve(whole, [*(c.a - c.reference.bias(q, v)), 0.0])[:-1]
+    near(KernelSpec.of(model, "forward_dynamics", method=method).reference(q, v, c.a), expected, 1e-9)
+
+
+@pytest.mark.slow
 def test_systems_with_kernels_of_their_own():
     """The flexible loop as crank and rocker, each with its steps A to C and E."""
     c, b = case("loop"), sl.Builder("crank")
