@@ -63,11 +63,11 @@ PORTAL = {"area": 2.4e-3, "Iy": 3.2e-7, "Iz": 7.2e-7, "J": 7.5e-7, "G": 8e10, "E
 UPRIGHT = np.array([[0.0, 0.0, -1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])  # axes of a column in the world, as columns
 
 
-def portal(elements):
+def portal(pieces):
     every = {"y": 1, "z": 1, "torsion": 1, "extension": 1}
 
     def recipe(length):
-        return sl.flexible.beam(length, **PORTAL, modes=every, basis="full", theory="timoshenko", elements=elements)
+        return sl.flexible.beam(length, **PORTAL, modes=every, basis="full", theory="timoshenko", elements=1, pieces=pieces)
 
     b = sl.Builder("portal", gravity=(0.0, 0.0, 0.0))
     b.body("left", flexible=recipe(HEIGHT)).fixed("left_foot", "world", "left", rotation=UPRIGHT)
@@ -140,9 +140,10 @@ def assembled_frequencies(elements):
 
 
 @pytest.mark.slow
-def test_a_portal_closed_by_a_weld_has_the_frequencies_of_its_finite_elements():
-    robot = portal(1)
+@pytest.mark.parametrize("elements, count", [(1, 18), (2, 42)])
+def test_a_portal_closed_by_a_weld_has_the_frequencies_of_its_finite_elements(elements, count):
+    robot = portal(elements)
     found = robot.modes(np.zeros(robot.model.nv))
-    exact = assembled_frequencies(1)
-    assert len(found) == len(exact) == 18
+    exact = assembled_frequencies(elements)
+    assert len(found) == len(exact) == count
     np.testing.assert_allclose(found.angular_frequencies, exact, rtol=1e-9)
