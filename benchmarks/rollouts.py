@@ -28,7 +28,7 @@ from trees import pair
 import spanloop as sl
 from spanloop.compiler.runtime.rollout import Rollout, Steps
 from spanloop.simulation.controllers import applied_forces
-from spanloop.simulation.events import events_of
+from spanloop.simulation.events.endings import events_of
 from spanloop.simulation.integrators.integrator import schedule, schedule_key
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.system import System

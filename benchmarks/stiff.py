@@ -23,7 +23,7 @@ from timing import calls, compare
 import spanloop as sl
 from spanloop.compiler.runtime.rollout import Steps
 from spanloop.simulation.controllers import applied_forces
-from spanloop.simulation.events import events_of
+from spanloop.simulation.events.endings import events_of
 from spanloop.simulation.initial_state import default_position
 from spanloop.simulation.integrators.integrator import rollout
 from spanloop.simulation.integrators.step_schedule import StateLayout

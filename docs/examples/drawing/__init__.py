@@ -3,7 +3,7 @@
 A picture is a figure of matplotlib, or the text of a moving SVG.
 """
 
-from drawing import arms, chains, changes, cost, fingers, linkages, optimal, touching, walkers
+from drawing import arms, bending, chains, changes, cost, fingers, linkages, optimal, touching, walkers
 
 PICTURES = {
     "07_torques_along_a_path": arms.puma_torques,
@@ -29,4 +29,7 @@ PICTURES = {
     "31_swing_up": optimal.swing_up,
     "32_minimum_effort": optimal.least_effort,
     "33_ilqr": optimal.ilqr,
+    "34_spin_up_beam": bending.spin_up,
+    "35_flexible_arm_in_space": bending.space_arm,
+    "36_leaf_guidance": bending.leaf_guidance,
 }

@@ -137,6 +137,10 @@ class JointKind(ABC):
         turn = (0.5 * (r[2][1] - r[1][2]), 0.5 * (r[0][2] - r[2][0]), 0.5 * (r[1][0] - r[0][1]))
         return Motion(turn, x.rotation.T @ x.translation)
 
+    def sizes(self) -> tuple[float, ...]:
+        """How large coordinates usually are: π for a single angle, else 1; for states at random."""
+        return (math.pi if self.units == ("rad",) and self.nq == 1 else 1.0,) * self.nq
+
     def neutral(self) -> tuple[float, ...]:
         """The coordinates at which child and parent frame coincide."""
         return (0.0,) * self.nq

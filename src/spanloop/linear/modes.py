@@ -147,7 +147,8 @@ class Modes:
         """Return phases (samples,) [rad] of one period of a mode and q (samples, nq), with the loops closed exactly.
 
         amplitude [rad, or of the mechanism's length]: of the DoF that moves most; by default 0.3, less where the loops
-        do not reach so far. A mode that does not oscillate is shown as it would swing.
+        do not reach so far, or where sections of a flexible body would turn by more than 0.3 rad. A mode that does not
+        oscillate is shown as it would swing.
         """
         from spanloop.linear.mode_motion import mode_motion
 

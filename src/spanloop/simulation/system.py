@@ -565,7 +565,7 @@ class System:
 
 def _in_any_direction(link: Link) -> Sequence[Any]:
     """The stiffness of a joint's springs; where they turn against its axes, the largest of those in the same unit."""
-    if link.kind.nv == 1:
+    if link.kind.nv == 1 or link.kind.bends:  # modes have no axes that turn
         return link.stiffness
     rows = list(zip(link.kind.units, link.stiffness, strict=True))
     return [functools.reduce(larger, (k for other, k in rows if other == unit)) for unit in link.kind.units]
