@@ -17,7 +17,14 @@ WEIGHTS = ((-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12))
 def arm(modes=1, **options):
     """A flexible boom on a hinge, and a rigid load on its tip; 5 DoF with modes={"y": 1}."""
     boom = sl.flexible.beam(
-        1.0, E=7e9, density=2700.0, section=sl.flexible.rectangle(0.02, 0.01), modes=modes, damping=0.02, elements=4, **options
+        1.0,
+        E=7e9,
+        density=2700.0,
+        section=sl.flexible.rectangle(0.02, 0.01),
+        modes=modes,
+        damping=0.02,
+        elements=4,
+        **options,
     )
     b = sl.Builder("arm", gravity=(1.0, -2.0, -9.0))
     b.body("boom", flexible=boom).revolute("hinge", "world", "boom", "z", armature=0.01, damping=0.3)
@@ -94,7 +101,9 @@ def test_batches_outputs_and_forces_of_derivatives_agree_with_single_calls():
 
 
 def test_the_row_of_a_driven_joint_is_its_own_acceleration():
-    boom = sl.flexible.beam(1.0, E=7e9, density=2700.0, area=2e-4, I=1e-9, modes={"y": 2}, basis="cantilever", elements=6)
+    boom = sl.flexible.beam(
+        1.0, E=7e9, density=2700.0, area=2e-4, I=1e-9, modes={"y": 2}, basis="cantilever", elements=6
+    )
     b = sl.Builder("driven").body("boom", flexible=boom).revolute("hinge", "world", "boom", "z", driven=True)
     robot = sl.Dynamics(b.build())
     q, v, tau = state(robot.model)

@@ -40,7 +40,9 @@ def frequencies(model, count=3):
     """The lowest angular frequencies that are not of rigid modes [rad/s]."""
     found = sl.Dynamics(model).modes(model.neutral())
     assert all(kind in ("rigid", "oscillation") for kind in found.kinds)
-    return np.array([w for w, kind in zip(found.angular_frequencies, found.kinds, strict=True) if kind != "rigid"])[:count]
+    return np.array([w for w, kind in zip(found.angular_frequencies, found.kinds, strict=True) if kind != "rigid"])[
+        :count
+    ]
 
 
 def largest_error(found, exact):

@@ -67,7 +67,9 @@ def portal(pieces):
     every = {"y": 1, "z": 1, "torsion": 1, "extension": 1}
 
     def recipe(length):
-        return sl.flexible.beam(length, **PORTAL, modes=every, basis="full", theory="timoshenko", elements=1, pieces=pieces)
+        return sl.flexible.beam(
+            length, **PORTAL, modes=every, basis="full", theory="timoshenko", elements=1, pieces=pieces
+        )
 
     b = sl.Builder("portal", gravity=(0.0, 0.0, 0.0))
     b.body("left", flexible=recipe(HEIGHT)).fixed("left_foot", "world", "left", rotation=UPRIGHT)
@@ -147,3 +149,76 @@ def test_a_portal_closed_by_a_weld_has_the_frequencies_of_its_finite_elements(el
     exact = assembled_frequencies(elements)
     assert len(found) == len(exact) == count
     np.testing.assert_allclose(found.angular_frequencies, exact, rtol=1e-9)
+
+
+# ---- a four-bar whose last hinge is askew by 5°: rigid bars are locked, flexible ones bend and twist
+# [Bauchau et al. 2016, doi 10.1007/s11044-016-9514-y]
+
+BARS = {"crank": (0.12, 0.016), "coupler": (0.24, 0.016), "rocker": (0.12, 0.008)}  # length, side of the square [m]
+STEEL = {"E": 207e9, "density": 7800.0}
+SKEW = np.radians(5.0)
+TURNED = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])  # crank and rocker start along y
+RATE, RAMP = 0.6, 0.25  # of the crank [rad/s], reached after [s]
+
+
+def four_bar(flexible=True, **options):
+    b = sl.Builder("four_bar", gravity=(0.0, 0.0, 0.0))
+    ends = {}
+    for name, (length, side) in BARS.items():
+        if flexible:
+            square = sl.flexible.rectangle(side, side)
+            b.body(name, flexible=sl.flexible.beam(length, **STEEL, section=square, **options))
+            ends[name] = (f"{name}.tip", (0.0, 0.0, 0.0))
+        else:
+            mass = STEEL["density"] * side**2 * length
+            b.body(name, mass, center=(0.5 * length, 0, 0), inertia=(mass * side**2 / 6, *2 * (mass * length**2 / 12,)))
+            ends[name] = (name, (length, 0.0, 0.0))
+    c, s = np.cos(SKEW), np.sin(SKEW)
+    askew = np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
+    b.revolute("A", "world", "crank", "z", rotation=TURNED, driven=True)
+    b.revolute("B", ends["crank"][0], "coupler", "z", position=ends["crank"][1], rotation=TURNED.T)
+    b.revolute("D", "world", "rocker", "z", position=(0.24, 0.0, 0.0), rotation=TURNED)
+    b.frame("C1", ends["coupler"][0], position=ends["coupler"][1], rotation=askew)
+    b.frame("C2", ends["rocker"][0], position=ends["rocker"][1], rotation=TURNED.T @ askew)
+    return sl.Dynamics(b.loop("C1", "C2", "revolute", name="C").build())
+
+
+def turned(robot, duration=2.0, step=1e-3):
+    """A run in which the crank is driven: from rest to RATE, smoothly, then steadily."""
+    t = (np.arange(round(duration / step)) + 0.5) * step
+    tau = np.zeros((len(t), robot.model.nv))
+    tau[:, 0] = np.where(t < RAMP, RATE / RAMP * (1.0 - np.cos(2.0 * np.pi * t / RAMP)), 0.0)
+    q = np.zeros(robot.model.nq)
+    return sl.simulate(robot, q, duration=duration, step=step, tau=tau, integrator="implicit")
+
+
+def test_rigid_bars_with_a_hinge_askew_are_locked_and_the_driven_joint_is_named():
+    robot = four_bar(flexible=False)
+    run = turned(robot)
+    assert run.times[-1] == 0.0
+    assert "driven joints ('A') prescribe more than the loops leave free: the loops leave 0 DoF" in str(run)
+
+
+@pytest.mark.slow
+def test_flexible_bars_with_a_hinge_askew_turn_all_round_and_one_piece_is_enough():
+    static = {"y": 0, "z": 0, "torsion": 0, "extension": 0}  # with extension the bars pass the stretched positions
+    found = []
+    for options in ({"modes": static}, {"modes": static, "pieces": 2, "elements": 10}):
+        robot = four_bar(**options)
+        run = turned(robot, 11.0)
+        assert run.times[-1] == pytest.approx(11.0)
+        assert run.q[-1, 0] == pytest.approx(RATE * (11.0 - 0.5 * RAMP), abs=1e-9)
+        q, v = run.q[::20], run.v[::20]
+        assert np.abs(robot.closure_error(q)).max() < 1e-9
+        found.append((robot.pose(q, "coupler.tip")[:, 2, 3], robot.energy(q, v)[:, 1]))
+    (height, strain), (finer_height, finer_strain) = found
+    assert np.abs(finer_height).max() > 2e-3  # it leaves its plane by millimetres
+    np.testing.assert_allclose(height, finer_height, rtol=0.0, atol=5e-3 * np.abs(finer_height).max())
+    np.testing.assert_allclose(strain, finer_strain, rtol=0.0, atol=5e-3 * finer_strain.max())
+
+
+@pytest.mark.slow
+def test_bars_that_cannot_stretch_come_to_a_singular_position_where_all_are_in_line():
+    run = turned(four_bar(modes={"y": 0, "z": 0, "torsion": 0}), 3.0)
+    assert "the loops came to a singular configuration" in str(run)
+    assert run.q[-1, 0] == pytest.approx(0.5 * np.pi, abs=0.05)
