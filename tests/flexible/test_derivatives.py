@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import spanloop as sl
+from flexible.dense_reference import Reference
 from spanloop.errors import UnsupportedError
-from tests.flexible.dense_reference import Reference
 
 STEP = 2e-4
 WEIGHTS = ((-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12))
@@ -100,6 +100,7 @@ def test_batches_outputs_and_forces_of_derivatives_agree_with_single_calls():
     close(torques.dtau_dq, difference(lambda x: robot.inverse_dynamics(x, v, tau, forces=push), q), 1e-8)
 
 
+@pytest.mark.slow
 def test_the_row_of_a_driven_joint_is_its_own_acceleration():
     boom = sl.flexible.beam(
         1.0, E=7e9, density=2700.0, area=2e-4, I=1e-9, modes={"y": 2}, basis="cantilever", elements=6
@@ -124,6 +125,7 @@ def test_kinematic_hessian_of_a_node_is_the_derivative_of_its_jacobian():
     close(H @ v @ v, robot.jacobian_bias(q, v, "boom.tip"), 1e-12)
 
 
+@pytest.mark.slow
 def test_the_regressor_and_its_parameters_are_refused():
     model = arm({"y": 0})
     q, v, a = state(model)
@@ -137,10 +139,11 @@ def test_the_regressor_and_its_parameters_are_refused():
 
 FUNCTIONS = {
     "forward_dynamics": {}, "inverse_dynamics": {}, "mass_matrix": {}, "mass_matrix_inverse": {}, "bias": {},
-    "operational_inverse_inertia": {"frames": ("load",)}, "gravity_torques": {}, "reactions": {}, "pose": {"frame": "boom.tip"},
-    "poses": {}, "jacobian": {"frame": "load"}, "jacobian_bias": {"frame": "load"}, "frame_velocity": {"frame": "load"},
-    "frame_acceleration": {"frame": "boom.tip"}, "frame_spatial_acceleration": {"frame": "load"}, "energy": {}, "momentum": {},
-    "center_of_mass": {}, "center_of_mass_jacobian": {}, "centroidal_momentum_matrix": {}, "centroidal_momentum_bias": {},
+    "operational_inverse_inertia": {"frames": ("load",)}, "gravity_torques": {}, "reactions": {}, "poses": {},
+    "pose": {"frame": "boom.tip"}, "jacobian": {"frame": "load"}, "jacobian_bias": {"frame": "load"},
+    "frame_velocity": {"frame": "load"}, "frame_acceleration": {"frame": "boom.tip"},
+    "frame_spatial_acceleration": {"frame": "load"}, "energy": {}, "momentum": {}, "center_of_mass": {},
+    "center_of_mass_jacobian": {}, "centroidal_momentum_matrix": {}, "centroidal_momentum_bias": {},
 }  # fmt: skip
 
 
@@ -176,7 +179,7 @@ def short_run(model, q, v, tau, parameters, integrator, step):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("integrator, step", [("rk4", 2e-4), ("implicit", 1e-3)])
+@pytest.mark.parametrize(("integrator", "step"), [("rk4", 2e-4), ("implicit", 1e-3)])
 def test_gradient_and_sensitivities_of_a_run_with_a_flexible_body(integrator, step):
     model = arm({"y": 1})
     q, v, tau = state(model)

@@ -142,7 +142,7 @@ def assembled_frequencies(elements):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("elements, count", [(1, 18), (2, 42)])
+@pytest.mark.parametrize(("elements", "count"), [(1, 18), (2, 42)])
 def test_a_portal_closed_by_a_weld_has_the_frequencies_of_its_finite_elements(elements, count):
     robot = portal(elements)
     found = robot.modes(np.zeros(robot.model.nv))
@@ -192,6 +192,7 @@ def turned(robot, duration=2.0, step=1e-3):
     return sl.simulate(robot, q, duration=duration, step=step, tau=tau, integrator="implicit")
 
 
+@pytest.mark.slow
 def test_rigid_bars_with_a_hinge_askew_are_locked_and_the_driven_joint_is_named():
     robot = four_bar(flexible=False)
     run = turned(robot)
