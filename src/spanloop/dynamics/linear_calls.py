@@ -95,6 +95,7 @@ class LinearCalls(DerivativeCalls):
         tau (nv,): constant torques; by default the least ones of actuated joints that hold the state. dofs: independent
         DoF, by default those that are best at q; frequencies do not depend on the choice. tolerance [rad, or of the
         mechanism's length]: how far away the equilibrium may be. Computed in double precision, whatever the dtype.
+        Flexible bodies rest at robot.static_deflection(q).
 
         StateError: q is no equilibrium, a loop is open, or the loops are in a singular configuration.
 
