@@ -179,7 +179,9 @@ def compare_motions(model: sl.Model) -> None:
     fine = our_motion(with_linear_field(model), H / 10)
     full = our_motion(model, H / 10)
     theirs = Peer(explicit=True, sensors=True).motion(H / 10)
-    print(f"motion of {T} s: hinge turns by {np.abs(full[:, 0]).max():.3f} rad, first mode {np.abs(full[:, 1]).max():.1e} m")
+    print(
+        f"motion of {T} s: hinge turns by {np.abs(full[:, 0]).max():.3f} rad, first mode {np.abs(full[:, 1]).max():.1e} m"
+    )
     print(f"  Exudyn, RK4 of {H / 10:.0e} s, from ours with a linear field  {np.abs(theirs - fine).max():.0e} (rad, m)")
     print(f"  the same from ours with the second-order field       {np.abs(theirs - full).max():.0e}")
     assert np.abs(theirs - fine).max() < 1e-9
