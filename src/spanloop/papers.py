@@ -27,6 +27,7 @@ from spanloop.dynamics import Dynamics
 from spanloop.dynamics.robot_arguments import robot_of
 from spanloop.errors import StateError, UnsupportedError
 from spanloop.kernels import redundancy_of
+from spanloop.kernels.state_refusals import refuse_flexible
 from spanloop.loops.arguments import dof_names, external_forces
 from spanloop.loops.batching import one_state
 from spanloop.loops.closure_errors import mechanism_of
@@ -214,6 +215,7 @@ def parallel_complement(robot: Dynamics, q: ArrayLike) -> Complement:
     """
     # algorithms/papers/saha/parallel_matrices.py has the formulas, in the axes of links
     state = one_state("parallel_complement", robot_of(robot, "parallel_complement"), q)
+    refuse_flexible(robot.model, "parallel_complement", "robot.complete_velocity(q, rates)")
     m = mechanism_of(robot.model)
     if not m.closures:
         raise UnsupportedError(

@@ -7,6 +7,8 @@ exact to rounding. Finite elements give the fields of beams at Gauss points; rig
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from spanloop.flexible.beam import _finite_elements
@@ -114,6 +116,19 @@ def _points_of(inertia):
     return np.array(inertia.center) + np.concatenate([arms.T, -arms.T]), np.full(6, inertia.mass / 6.0)
 
 
+class Part(NamedTuple):
+    """A joint with its coordinates, the pose of its child, and the child's mass: points, rotation of sections."""
+
+    joint: object
+    x: Dual
+    R: Dual
+    p: Dual
+    r: Dual  # (points, 3) in the world
+    masses: np.ndarray
+    turning: np.ndarray  # rates of sections, times the root of their rotary inertia
+    spin: np.ndarray  # angular momentum of sections
+
+
 class Reference:
     """The equations of motion of a model; every joint's rates are those of its coordinates."""
 
@@ -145,31 +160,37 @@ class Reference:
             poses[joint.child] = R, p
         return poses
 
-    def energies(self, q, v):
-        """Kinetic and potential energy at q, v, of which both may be complex."""
-        kinetic, potential = 0.0, 0.0
-        gravity = np.array(self.model.gravity)
+    def parts(self, q, v):
+        """Of every joint and its child at q, v, of which both may be complex, a Part."""
         poses = self.poses(q, v)
         for joint, body in zip(self.model.joints, self.model.bodies, strict=True):
             x = Dual(q[self.model.q_slice(joint.name)], v[self.model.v_slice(joint.name)])
             R, p = poses[joint.child]
+            turning, spin = np.zeros((0, 3)), np.zeros(3)
             if isinstance(joint.kind, Modal):
-                places, masses, spin = self._beam(joint.kind, R, x)
-                kinetic = kinetic + spin
+                places, masses, turning, spin = self._beam(joint.kind, R, x)
             elif body.inertia.mass:
                 places, masses = _points_of(body.inertia)
             else:
                 places, masses = np.zeros((0, 3)), np.zeros(0)
-            r = einsum("ab,pb->pa", R, places) + p
-            kinetic = kinetic + 0.5 * masses @ (r.rate**2).sum(axis=-1)
-            potential = potential - masses @ (r.value @ gravity)
+            yield Part(joint, x, R, p, einsum("ab,pb->pa", R, places) + p, masses, turning, spin)
+
+    def energies(self, q, v):
+        """Kinetic and potential energy at q, v, of which both may be complex."""
+        kinetic, potential = 0.0, 0.0
+        gravity = np.array(self.model.gravity)
+        for part in self.parts(q, v):
+            joint, x = part.joint, part.x
+            kinetic = kinetic + 0.5 * (part.turning**2).sum() + 0.5 * part.masses @ (part.r.rate**2).sum(axis=-1)
+            potential = potential - part.masses @ (part.r.value @ gravity)
             kinetic = kinetic + 0.5 * np.array(joint.armature) @ x.rate**2
             potential = potential + 0.5 * np.array(joint.stiffness) @ (x.value - np.array(joint.rest)) ** 2
         return kinetic, potential
 
     @staticmethod
     def _beam(kind, R, x):
-        """Mass points of a beam in its frame, their masses, and the kinetic energy of its sections' rotation."""
+        """Mass points of a beam in its frame, their masses; rates of its sections, times the root of their
+        rotary inertia; and their angular momentum in world axes."""
         model = _finite_elements(kind.source.beam, kind.source.number)
         rod = model.rod
         axis = np.stack([rod.points, 0 * rod.points, 0 * rod.points], axis=1)
@@ -178,7 +199,8 @@ class Reference:
         turning = R.value.T @ R.rate
         omega = np.array([turning[2, 1], turning[0, 2], turning[1, 0]])
         spin = omega + np.einsum("npa,n->pa", model.fields.theta, x.rate)
-        return places, rod.properties["mass"] * rod.weights, 0.5 * (inertia * spin**2).sum()
+        masses = rod.properties["mass"] * rod.weights
+        return places, masses, np.sqrt(inertia) * spin, R.value @ (inertia * spin).sum(axis=0)
 
     def momentum(self, q, v):
         """M v (nv,)."""
@@ -186,7 +208,19 @@ class Reference:
         return np.array([self.energies(q, v + e)[0] - base - self.energies(q, e)[0] for e in units])
 
     def mass_matrix(self, q):
-        return np.array([self.momentum(q, e) for e in np.eye(len(q))])
+        """M (nv, nv): products of the rates of all masses for unit rates of two coordinates."""
+        columns = []
+        for e in np.eye(len(q)):
+            parts = list(self.parts(q, e))
+            moved = [np.sqrt(p.masses)[:, None] * p.r.rate for p in parts] + [p.turning for p in parts]
+            rotors = [np.sqrt(np.array(p.joint.armature)) * p.x.rate for p in parts]
+            columns.append(np.concatenate([x.ravel() for x in (*moved, *rotors)]))
+        return np.array(columns) @ np.array(columns).T
+
+    def gravity_torques(self, q):
+        """What holds the weight (nv,)."""
+        gravity = np.array(self.model.gravity)
+        return np.array([-sum(p.masses @ p.r.rate @ gravity for p in self.parts(q, e)) for e in np.eye(len(q))])
 
     def bias(self, q, v):
         """h (nv,): M a + h = tau, dampers included."""
@@ -225,3 +259,58 @@ class Reference:
         whole = np.block([[M * np.outer(scale, scale), (J * scale).T], [J * scale, np.zeros((rows, rows))]])
         found = np.linalg.lstsq(whole, np.concatenate([scale * (tau - h), -gamma]), rcond=1e-13)[0]
         return scale * found[:n]
+
+    # ---- frames
+
+    def frames(self, q, v):
+        """Rotation and position of every body and frame in the world, as Duals, by name."""
+        found = self.poses(q, v)
+        for f in self.model.frames:
+            R, p = found[f.body]
+            found[f.name] = (R @ np.array(f.placement.rotation), p + R @ np.array(f.placement.position))
+        return found
+
+    def velocity(self, name, q, v):
+        """[angular; linear] (6,) of a frame's origin, in world axes."""
+        R, p = self.frames(q, v)[name]
+        turning = R.rate @ R.value.T
+        return np.array([turning[2, 1], turning[0, 2], turning[1, 0], *p.rate])
+
+    def jacobian(self, name, q):
+        return np.array([self.velocity(name, q, e) for e in np.eye(len(q))]).T
+
+    def jacobian_bias(self, name, q, v):
+        """The acceleration (6,) of a frame's origin while a = 0."""
+        return self.velocity(name, q + 1j * STEP * v, v.astype(complex)).imag / STEP
+
+    # ---- momenta
+
+    def momenta(self, q, v):
+        """[angular; linear] momentum (n_joints, 6) of every joint's child about the world's origin."""
+        out = []
+        for part in self.parts(q, v):
+            linear = part.masses[:, None] * part.r.rate
+            out.append([*(np.cross(part.r.value, linear).sum(axis=0) + part.spin), *linear.sum(axis=0)])
+        return np.array(out)
+
+    def center_of_mass(self, q):
+        """Position (3,), and mass, of what moves."""
+        parts = list(self.parts(q, np.zeros(len(q))))
+        mass = sum(p.masses.sum() for p in parts)
+        return sum(p.masses @ p.r.value for p in parts) / mass, mass
+
+    def reactions(self, q, v, a):
+        """[torque; force] (n_joints, 6) through every joint on its child, at its origin in world axes."""
+        rates = self.momenta(q + 1j * STEP * v, v + 1j * STEP * a).imag / STEP
+        parts, gravity = list(self.parts(q, v)), np.array(self.model.gravity)
+        for k, part in enumerate(parts):
+            weight = part.masses[:, None] * gravity
+            rates[k] -= [*np.cross(part.r.value, weight).sum(axis=0), *weight.sum(axis=0)]
+        number = {part.joint.child: k for k, part in enumerate(parts)}
+        for k in reversed(range(len(parts))):
+            parent = parts[k].joint.parent
+            if parent in number:
+                rates[number[parent]] += rates[k]
+        for k, part in enumerate(parts):
+            rates[k, :3] -= np.cross(part.p.value, rates[k, 3:])
+        return rates

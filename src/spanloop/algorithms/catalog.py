@@ -55,11 +55,13 @@ class Algorithm:
     """make(mechanism, **options) returns the Program for a mechanism; `takes` names the options.
 
     refines: where closure rows have lost digits, elimination with refinement answers instead (closed/refinement.py).
+    rigid_only: its paper knows rigid bodies only; models with flexible ones are refused.
     """
 
     make: Callable[..., Program]
     takes: tuple[str, ...] = ()
     refines: bool = False
+    rigid_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,16 +74,25 @@ class Function:
     instead: str = "forward_dynamics"  # what to use for them
     needs_closures: bool = False  # trees are refused
     needs_contacts: bool = False  # models without contacts are refused
+    if_flexible: str = ""  # what to use for models with flexible bodies, where every method is for rigid ones
 
     @property
     def options(self) -> tuple[str, ...]:
         """What its default algorithm takes."""
         return next(iter((self.methods or self.closed or {}).values())).takes
 
+    def for_flexible(self, closed: bool) -> str:
+        """What to use for a model with flexible bodies: a method that knows them, or another function."""
+        methods = self.closed if closed and self.closed is not None else self.methods
+        known = [method for method, algorithm in methods.items() if not algorithm.rigid_only]
+        return f"method {known[0]!r}" if known else self.if_flexible
+
 
 _FORCES = ("loaded",)
 _LOOPS = ("loaded", "redundancy")
 _FEEDBACK = ("loaded", "redundancy", "feedback")
+
+_rigid_only = partial(Algorithm, rigid_only=True)
 
 TREE_METHODS: dict[str, Callable[..., Program]] = {
     "articulated_body": articulated_body.forward_dynamics,
@@ -93,39 +104,57 @@ TREE_METHODS: dict[str, Callable[..., Program]] = {
     "virtual_work_unsplit": virtual_work.forward_dynamics_unsplit,
 }
 
+_RIGID_TREE_METHODS = ("decoupled_complement", "virtual_work", "virtual_work_unsplit")
+
 FUNCTIONS: dict[str, Function] = {
     "forward_dynamics": Function(
-        {method: Algorithm(make, _FORCES) for method, make in TREE_METHODS.items()},
+        {
+            method: Algorithm(make, _FORCES, rigid_only=method in _RIGID_TREE_METHODS)
+            for method, make in TREE_METHODS.items()
+        },
         closed={
             "elimination": Algorithm(elimination.forward_dynamics, (*_FEEDBACK, "with_forces"), True),
             "dense": Algorithm(dense.forward_dynamics, _LOOPS, True),
-            "parallel_legs": Algorithm(parallel_legs.forward_dynamics, _LOOPS),
-            "simple_closed_chain": Algorithm(simple_closed_chain.forward_dynamics, _FEEDBACK, True),
-            "closed_topology": Algorithm(closed_topology.forward_dynamics, _FEEDBACK, True),
-            "arms_on_object": Algorithm(
+            "parallel_legs": _rigid_only(parallel_legs.forward_dynamics, _LOOPS),
+            "simple_closed_chain": _rigid_only(simple_closed_chain.forward_dynamics, _FEEDBACK, True),
+            "closed_topology": _rigid_only(closed_topology.forward_dynamics, _FEEDBACK, True),
+            "arms_on_object": _rigid_only(
                 partial(arms_on_object.forward_dynamics, solvers=TREE_METHODS), (*_FEEDBACK, "open_chain"), True
             ),
-            "arms_on_object_1": Algorithm(recursive_arms.forward_dynamics_1, _FEEDBACK, True),
-            "arms_on_object_2": Algorithm(recursive_arms.forward_dynamics_2, _FEEDBACK, True),
-            "arms_on_object_3": Algorithm(recursive_arms.forward_dynamics_3, _FEEDBACK, True),
+            "arms_on_object_1": _rigid_only(recursive_arms.forward_dynamics_1, _FEEDBACK, True),
+            "arms_on_object_2": _rigid_only(recursive_arms.forward_dynamics_2, _FEEDBACK, True),
+            "arms_on_object_3": _rigid_only(recursive_arms.forward_dynamics_3, _FEEDBACK, True),
         },
     ),
     # torques of the actuated degrees of freedom from their accelerations
     "actuated_inverse_dynamics": Function(
-        {}, {"parallel_legs": Algorithm(parallel_legs.inverse_dynamics, _LOOPS)}, needs_closures=True
+        {},
+        {"parallel_legs": _rigid_only(parallel_legs.inverse_dynamics, _LOOPS)},
+        needs_closures=True,
+        if_flexible="robot.inverse_dynamics(q, v, a)",
     ),
     # positions and rates of the unactuated joints from the actuated ones
     "position_completion": Function(
-        {}, {"parallel_legs": Algorithm(leg_completion.position_completion, ("redundancy",))}, needs_closures=True
+        {},
+        {"parallel_legs": _rigid_only(leg_completion.position_completion, ("redundancy",))},
+        needs_closures=True,
+        if_flexible="robot.assemble(q), and closures='project' in runs",
     ),
     "actuated_rates": Function(
-        {}, {"parallel_legs": Algorithm(leg_completion.actuated_rates, ("redundancy",))}, needs_closures=True
+        {},
+        {"parallel_legs": _rigid_only(leg_completion.actuated_rates, ("redundancy",))},
+        needs_closures=True,
+        if_flexible="robot.complete_velocity(q, rates)",
     ),
     "free_response": Function(
-        {"closed_topology": Algorithm(system_response.free_response, ("loaded", "points"))}, needs_tree=True
+        {"closed_topology": _rigid_only(system_response.free_response, ("loaded", "points"))},
+        needs_tree=True,
+        if_flexible="forward_dynamics",
     ),
     "forced_response": Function(
-        {"closed_topology": Algorithm(system_response.forced_response, ("points",))}, needs_tree=True
+        {"closed_topology": _rigid_only(system_response.forced_response, ("points",))},
+        needs_tree=True,
+        if_flexible="force_response",
     ),
     "closure_error": Function({"paths": Algorithm(closure_kinematics.closure_error)}),
     "closure_facing": Function({"paths": Algorithm(closure_kinematics.closure_facing)}),
@@ -146,31 +175,40 @@ FUNCTIONS: dict[str, Function] = {
     "inverse_dynamics": Function(
         {
             "newton_euler": Algorithm(newton_euler.inverse_dynamics, _FORCES),
-            "decoupled_complement": Algorithm(decoupled_complement.inverse_dynamics, _FORCES),
+            "decoupled_complement": _rigid_only(decoupled_complement.inverse_dynamics, _FORCES),
         },
         needs_tree=True,
     ),
     # of the spanning tree, whatever closes it: M a + h, which joints and closures supply together
     "tree_inverse_dynamics": Function({"newton_euler": Algorithm(newton_euler.inverse_dynamics, _FORCES)}),
     # of the spanning tree, as tree_inverse_dynamics: torques that are linear in the inertial parameters of bodies
-    "regressor": Function({"newton_euler": Algorithm(regressor.regressor)}),
+    "regressor": Function(
+        {"newton_euler": _rigid_only(regressor.regressor)},
+        if_flexible="tree_inverse_dynamics: torques are not linear in ten parameters of a body that bends",
+    ),
     "mass_matrix": Function(
         {
             "composite_body": Algorithm(composite_body.mass_matrix),
-            "decoupled_complement": Algorithm(complement_matrices.mass_matrix),
+            "decoupled_complement": _rigid_only(complement_matrices.mass_matrix),
             "unit_vector": Algorithm(unit_vector.mass_matrix),
         }
     ),
-    "inertia_factors": Function({"decoupled_complement": Algorithm(complement_matrices.inertia_factors)}),
-    "convective_inertia": Function({"decoupled_complement": Algorithm(complement_matrices.convective_inertia)}),
-    "convective_torque": Function({"decoupled_complement": Algorithm(complement_matrices.convective_torque)}),
+    "inertia_factors": Function(
+        {"decoupled_complement": _rigid_only(complement_matrices.inertia_factors)}, if_flexible="mass_matrix"
+    ),
+    "convective_inertia": Function(
+        {"decoupled_complement": _rigid_only(complement_matrices.convective_inertia)}, if_flexible="bias"
+    ),
+    "convective_torque": Function(
+        {"decoupled_complement": _rigid_only(complement_matrices.convective_torque)}, if_flexible="bias"
+    ),
     "mass_matrix_inverse": Function(
         {"articulated_body": Algorithm(inverse_mass_matrix.mass_matrix_inverse)}, needs_tree=True
     ),
     "bias": Function(
         {
             "newton_euler": Algorithm(newton_euler.bias, _FORCES),
-            "decoupled_complement": Algorithm(decoupled_complement.bias, _FORCES),
+            "decoupled_complement": _rigid_only(decoupled_complement.bias, _FORCES),
         }
     ),
     "operational_inverse_inertia": Function(
@@ -185,11 +223,12 @@ FUNCTIONS: dict[str, Function] = {
     "reactions": Function({"newton_euler": Algorithm(newton_euler.reactions, _FORCES)}),
     "constraint_forces": Function(
         {
-            "virtual_work": Algorithm(virtual_work.constraint_forces, _FORCES),
-            "virtual_work_unsplit": Algorithm(virtual_work.constraint_forces_unsplit, _FORCES),
+            "virtual_work": _rigid_only(virtual_work.constraint_forces, _FORCES),
+            "virtual_work_unsplit": _rigid_only(virtual_work.constraint_forces_unsplit, _FORCES),
         },
         needs_tree=True,
         instead="robot.reactions(q, v, tau) or robot.solve(q, v, tau)",
+        if_flexible="robot.reactions(q, v, tau)",
     ),
     "pose": Function({"sweep": Algorithm(kinematics.pose, ("frame",))}),
     "poses": Function({"sweep": Algorithm(kinematics.all_poses)}),

@@ -15,6 +15,7 @@ from spanloop.loops.constraint_rank import in_general
 from spanloop.loops.redundant_directions import redundant_directions
 from spanloop.model import Contact, Model
 from spanloop.model.contacts import SETTINGS
+from spanloop.model.flexible_bodies import FlexibleParts, flexible_bodies
 from spanloop.topology import mechanism
 from spanloop.topology.loop_report import loops_in_words, row_words
 
@@ -63,6 +64,7 @@ def described(model: Model) -> dict[str, Any]:
         "gravity": list(model.gravity),
         "bodies": [_body(model, k) for k in range(model.n_bodies)],
         "joints": [_joint(j) for j in model.joints],
+        "flexible": [_flexible(x) for x in flexible_bodies(model.bodies, model.joints).values()],
         "frames": [{"name": f.name, "body": f.body} for f in model.frames],
         "loops": [
             {"name": x.name, "kind": x.kind.name, "a": x.a, "b": x.b, "rows": row_words(c)}
@@ -94,6 +96,15 @@ def _redundant(model: Model) -> tuple[str, ...]:
 def _body(model: Model, k: int) -> dict[str, Any]:
     body, joint = model.bodies[k], model.joints[k]
     return {"name": body.name, "parent": joint.parent, "joint": joint.name, "mass": body.inertia.mass}
+
+
+def _flexible(body: FlexibleParts) -> dict[str, Any]:
+    modes = [
+        {"joint": piece.joint.name, "name": name, "frequency": float(w / (2.0 * math.pi))}
+        for piece in body.pieces
+        for name, w in zip(piece.modal.mode_names, piece.frequencies, strict=True)
+    ]
+    return {"name": body.name, "mass": body.mass, "root": body.root, "nodes": list(body.nodes), "modes": modes}
 
 
 def _joint(joint) -> dict[str, Any]:

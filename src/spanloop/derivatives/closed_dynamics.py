@@ -76,11 +76,14 @@ def along_closed_motions(
     loop_inputs: tuple[np.ndarray, ...] = (),
     dofs: Dofs = None,
     name: str = "derivatives",
+    *,
+    is_balanced: bool = False,
 ) -> ClosedDerivatives:
     """Return the derivatives of a (..., nv) along closed motions, at states q (..., nq), v and tau (..., nv).
 
     forces: {"body": (..., 6)}, held in world axes. loop_inputs: the kernel's, for switchable and for driven loops.
-    dofs: independent DoF; robot.independent_coordinates() by default. name: of the calling function.
+    dofs: independent DoF; robot.independent_coordinates() by default. name: of the calling function. is_balanced: the
+    states rest and tau balances them, so that a is 0 and need not be solved for.
     """
     refuse_rolling(robot.model, name)
     chosen = resolved(robot, q, dofs, name)
@@ -90,7 +93,7 @@ def along_closed_motions(
     def compute(*inputs: np.ndarray) -> Computed:
         q, v, tau = inputs[:3]
         loads = inputs[3:4] if loaded else ()
-        a, unanswered = answers(robot, "forward_dynamics", inputs, **loaded)
+        a, unanswered = (0.0 * v, {}) if is_balanced else answers(robot, "forward_dynamics", inputs, **loaded)
         a[list(unanswered)] = 0.0
         changes = MotionChanges.of(robot, q, v, a, chosen)
         tangents = {x: y[:, : 2 * n] for x, y in changes.tangents.items()}

@@ -26,6 +26,7 @@ from spanloop.model import Model
 from spanloop.types import Array
 
 WRITTEN_OUT = 24  # DoF up to which all derivatives of a tree are one kernel, not one call for each direction
+_WRITTEN_OUT_FLEXIBLE = 6  # the same with flexible bodies, whose tapes are ten times as long
 
 
 class DerivativeCalls(KernelCalls):
@@ -118,13 +119,18 @@ class DerivativeCalls(KernelCalls):
         (6, 6)
         """
         given = _Given(self, function, inputs, wrt, active_loops, loop_accelerations, options)
-        if self.model.nv <= WRITTEN_OUT and not (self.model.loops or self.model.couplings):
-            kernel = self._kernel(function, derivative="jacobian", wrt=given.wrt, **given.options)
-            found, places = self._call(kernel, given.ordered, None), kernel.definition.places
-        else:
-            kernel = self._kernel(function, derivative="jvp", wrt=given.wrt, **given.options)
-            found, places = in_every_direction(function, kernel, given.ordered), kernel.definition.places
-        return given.by_name(found, places)
+        return given.by_name(*self._all_of(function, given.ordered, given.wrt, given.options))
+
+    def _all_of(
+        self, function: str, inputs: tuple[Any, ...], wrt: tuple[str, ...] | None, options: Mapping[str, Any]
+    ) -> tuple[Array, Mapping[str, slice]]:
+        """All derivatives (..., *shape, width) of a function by the inputs wrt, and their places: by one kernel if it
+        is short, else direction by direction."""
+        if self.model.nv <= _written_out(self.model) and not (self.model.loops or self.model.couplings):
+            kernel = self._kernel(function, derivative="jacobian", wrt=wrt, **options)
+            return self._call(kernel, inputs, None), kernel.definition.places
+        kernel = self._kernel(function, derivative="jvp", wrt=wrt, **options)
+        return in_every_direction(function, kernel, inputs), kernel.definition.places
 
     # ---- accelerations
 
@@ -254,7 +260,7 @@ class DerivativeCalls(KernelCalls):
         if out is not None:
             checked_out(name, out, (*q.shape[:-1], 6, self.model.nv, self.model.nv), dtype)
         with OneWarning(name):
-            if self._dofs_below(frame, expressed_in) <= WRITTEN_OUT:
+            if self._dofs_below(frame, expressed_in) <= _written_out(self.model):
                 return self._call(self._kernel("jacobian", derivative="jacobian", wrt=("q",), **options), (q,), out)
             found = self.derivative("jacobian", {"q": q}, wrt="q", **options)["q"]
         return found if out is None else written(name, out, found)
@@ -270,8 +276,14 @@ class DerivativeCalls(KernelCalls):
         return sum(below.values())
 
     def _of_tree(self, name: str, inputs: tuple[Any, ...], forces: ByName | None, out: Array | None) -> Array:
-        """The derivatives of a tree by its own kernel (derivatives/tree_dynamics.py)."""
+        """The derivatives of a tree by its own kernel (derivatives/tree_dynamics.py); with flexible bodies, of which
+        that recursion knows nothing, by the derivatives of the tape."""
         bodies, rows = ((), None) if forces is None else arguments.external_forces(self.model, name, forces)
+        if _is_flexible(self.model):
+            function, wrt = _DIFFERENTIATED[name]
+            options: dict[str, Any] = {"forces": bodies} if bodies else {}
+            found, _ = self._all_of(function, (*inputs, rows) if bodies else inputs, wrt, options)
+            return found if out is None else written(name, out, found)
         kernel = self._kernels.get((name, bodies))
         if kernel is None:
             kernel = tree_kernel(self.model, name, bodies, **self._options)
@@ -279,6 +291,18 @@ class DerivativeCalls(KernelCalls):
         if not bodies:
             self._tree_calls[name] = getattr(kernel, "call", kernel)
         return self._call(kernel, (*inputs, rows) if bodies else inputs, out)
+
+
+_DIFFERENTIATED = {FORWARD: ("forward_dynamics", ("q", "v", "tau")), INVERSE: ("inverse_dynamics", ("q", "v", "a"))}
+
+
+def _is_flexible(model: Model) -> bool:
+    return any(j.kind.bends for j in model.joints)
+
+
+def _written_out(model: Model) -> int:
+    """DoF up to which all derivatives are one kernel."""
+    return _WRITTEN_OUT_FLEXIBLE if _is_flexible(model) else WRITTEN_OUT
 
 
 class _Given:

@@ -351,6 +351,37 @@ class Dynamics(Quantities):
                 tau = tau - self.inverse_dynamics(q, still, still, **options)
         return tau if out is None else written("static_torques", out, tau)
 
+    def static_deflection(
+        self,
+        q: ArrayLike | ByName,
+        forces: ByName | None = None,
+        *,
+        held: Sequence[str] | None = None,
+    ) -> Array:
+        """Return q (..., nq) with the flexible bodies as they bend at rest under weight, springs and loads.
+
+        q: positions of the joints, and modal coordinates from which the search starts; or {"joint": coordinate}.
+
+        forces: {"frame or body": [torque; force] (..., 6)}, loads as of static_torques; static_torques of the result
+        are the torques that hold it.
+
+        held: names of the joints that keep their positions; by default all of a tree, and with loops those that are
+        actuated or driven. The others follow, with loops closed.
+
+        A SpanloopWarning reports an equilibrium that is not stable: a body that buckles. StateError: none was found.
+
+        >>> beam = sl.flexible.beam(2.0, E=7e10, density=2700.0, section=sl.flexible.rectangle(0.02, 0.01), modes=1)
+        >>> model = sl.Builder("boom").body("boom", flexible=beam).revolute("hinge", "world", "boom", "y").build()
+        >>> robot = sl.Dynamics(model)
+        >>> q = robot.static_deflection({"hinge": 0.0})
+        >>> print(robot.pose(q, "boom.tip")[:3, 3].round(3))  # q L⁴ / (8 E I) = 0.091 m
+        [ 1.998  0.    -0.091]
+        """
+        from spanloop.dynamics.static_deflection import static_deflection
+
+        with OneWarning("static_deflection"):
+            return static_deflection(self, q, forces, held)
+
     def mass_matrix(self, q: ArrayLike, *, coordinates: str = "tree", out: Array | None = None) -> Array:
         """Return the mass matrix M (..., nv, nv), armatures included.
 

@@ -17,8 +17,10 @@ from spanloop.dynamics.contact_solution import ContactSolution, contact_solution
 from spanloop.dynamics.kernel_calls import ByName
 from spanloop.dynamics.linear_calls import LinearCalls
 from spanloop.dynamics.manipulability import Manipulability
+from spanloop.dynamics.strain import mode_energies
 from spanloop.dynamics.workspace import Workspace
 from spanloop.errors import InputError
+from spanloop.model.edits.flexible_parts import flexible_bodies
 from spanloop.types import Array
 
 
@@ -30,6 +32,23 @@ class Quantities(LinearCalls):
     def energy(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
         """Return the kinetic and the potential energy (..., 2) [J]."""
         return self._plain("energy", (q, v), out)
+
+    def strain_energy(self, q: ArrayLike) -> dict[str, Array]:
+        """Return the strain energy (...) of each flexible body by name [J]; a part of the potential energy.
+
+        >>> beam = sl.flexible.beam(2.0, E=7e10, density=2700.0, section=sl.flexible.circle(0.02), modes=1)
+        >>> model = sl.Builder("boom").body("boom", flexible=beam).revolute("hinge", "world", "boom", "y").build()
+        >>> q = np.zeros(model.nq)
+        >>> q[model.q_slice("boom.modes")][0] = 0.01
+        >>> stiffness = model.joint("boom.modes").stiffness[0]
+        >>> bool(np.isclose(sl.Dynamics(model).strain_energy(q)["boom"], 0.5 * stiffness * 0.01**2))
+        True
+        """
+        rows = converted("strain_energy", "q", self.model.nq, q, np.dtype(float))
+        return {
+            name: np.asarray(sum(mode_energies(self.model, j.name, rows).sum(axis=-1) for j in joints))
+            for name, joints in flexible_bodies(self.model.joints).items()
+        }
 
     def momentum(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
         """Return the [angular; linear] momentum (..., 6) about the centre of mass in world axes [N m s, N s]."""

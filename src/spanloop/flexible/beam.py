@@ -156,10 +156,10 @@ def _rod(beam: Beam, number: int) -> tuple[Rod, list[int]]:
     places = np.array(edges)
     interfaces = [int(np.argmin(np.abs(places - x))) for x in at]
     rod = Rod(places, {})
-    return Rod(places, _properties(beam, number * step + rod.points)), sorted(set(interfaces))
+    return Rod(places, properties(beam, number * step + rod.points)), sorted(set(interfaces))
 
 
-def _properties(beam: Beam, x: np.ndarray) -> dict[str, np.ndarray]:
+def properties(beam: Beam, x: np.ndarray) -> dict[str, np.ndarray]:
     """Section properties at positions along the beam."""
     sections = beam.sections if len(beam.sections) > 1 else beam.sections * 2
     at = np.linspace(0.0, beam.length, len(sections))
@@ -208,7 +208,7 @@ def _piece(beam: Beam, number: int) -> FlexibleBody:
     frequencies = np.sqrt(model.stiffness / masses)
     ratios = np.broadcast_to(np.array(beam.damping), frequencies.shape) if len(beam.damping) == 1 else None
     if ratios is None:
-        start = number * len(frequencies)
+        start = sum(len(_finite_elements(beam, k).stiffness) for k in range(number))
         ratios = np.array(beam.damping[start : start + len(frequencies)])
     modal = Modal(
         own,

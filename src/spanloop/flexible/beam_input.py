@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import isfinite, pi, sqrt
 from numbers import Integral, Real
+
+import numpy as np
 
 from spanloop.errors import InputError, nearest
 from spanloop.flexible.beam import BASES, THEORIES, Beam
@@ -12,6 +15,9 @@ from spanloop.flexible.rod import DIRECTIONS
 from spanloop.flexible.sections import Section
 
 _MOST_ELEMENTS = 200
+_MOST_MODES = 120  # of a piece; the time to compute them grows with the third power
+_SMALLEST, _LARGEST = 1e-60, 1e60  # of any number, so that products of several are finite
+_LENGTHS = (1e-9, 1e9)  # m
 
 
 def beam(
@@ -59,10 +65,12 @@ def beam(
     (12.0, array([ 3.798, 23.802]))
     """
     owner = "beam"
-    total = _positive(length, f"{owner}: length", "m")
+    total = _positive(length, f"{owner}: length", "m", *_LENGTHS)
     young = _positive(E, f"{owner}: E", "Pa")
-    if not isfinite(float(poisson)) or not -1.0 < poisson < 0.5:
+    if not -1.0 < _number(poisson, f"{owner}: poisson", "1") < 0.5:
         raise InputError(f"{owner}: poisson is {poisson!r}; must be above -1 and below 0.5")
+    if nodes is not None and not isinstance(nodes, Mapping):
+        raise InputError(f"{owner}: nodes is {nodes!r}; expected positions by name, as {{'elbow': 0.4}}")
     shear = _positive(young / (2.0 * (1.0 + poisson)) if G is None else G, f"{owner}: G", "Pa")
     chosen = _modes(modes, basis, owner)
     count = _count(elements, f"{owner}: elements", 1, _MOST_ELEMENTS)
@@ -90,12 +98,30 @@ def beam(
         _count(pieces, f"{owner}: pieces", 1, 64),
         _damping(damping, owner),
     )
-    expected = sum(len(b.stiffness) for b in made.bodies)
-    if len(made.damping) not in (1, expected):
-        raise InputError(
-            f"{owner}: damping has {len(made.damping)} numbers; expected one, or {expected}: one for each mode"
-        )
+    _check_count(made, owner)
+    if len(made.damping) > 1:
+        expected = sum(len(b.stiffness) for b in replace(made, damping=(0.0,)).bodies)
+        if len(made.damping) != expected:
+            raise InputError(
+                f"{owner}: damping has {len(made.damping)} numbers; expected one, or {expected}: one for each mode"
+            )
     return made
+
+
+def _check_count(beam: Beam, owner: str) -> None:
+    """Raise InputError for more modes of a piece than can be computed in seconds."""
+    held = 1 + len(beam.nodes)
+    for_direction = {"y": 2, "z": 2, "torsion": 1, "extension": 1}
+    if beam.basis == "full":
+        count = 2 * beam.elements * len(beam.modes)
+    else:
+        static = held if beam.basis == "craig-bampton" else 0
+        count = sum(n + for_direction[d] * static for d, n in beam.modes)
+    if count > _MOST_MODES:
+        raise InputError(
+            f"{owner}: some {count} modes of a piece; {_MOST_MODES} at most. Ask for fewer modes or directions, fewer "
+            "elements=, or another basis than 'full'"
+        )
 
 
 def _sections(section, area, I, Iy, Iz, J, owner: str) -> tuple[Section, ...]:
@@ -104,11 +130,14 @@ def _sections(section, area, I, Iy, Iz, J, owner: str) -> tuple[Section, ...]:
     if section is not None:
         if named:
             raise InputError(f"{owner}: section and {named[0]} are given; give one of them")
-        sections = (section,) if isinstance(section, Section) else tuple(section)
+        several = isinstance(section, Sequence) and not isinstance(section, str)
+        sections = (section,) if isinstance(section, Section) else tuple(section) if several else ()
         if not sections or not all(isinstance(s, Section) for s in sections):
             raise InputError(f"{owner}: section is {section!r}; expected one as sl.flexible.circle(0.01), or several")
         if len({s.is_round for s in sections}) > 1:
             raise InputError(f"{owner}: round and rectangular sections are mixed; give sections of one kind")
+        for k, s in enumerate(sections):
+            _check_section(s, f"{owner}: section" + (f" {k + 1}" if len(sections) > 1 else ""))
         return sections
     if area is None or (I is None and (Iy is None or Iz is None)):
         raise InputError(f"{owner}: expected section=, or area= and I= (or Iy= and Iz=)")
@@ -132,6 +161,18 @@ def _sections(section, area, I, Iy, Iz, J, owner: str) -> tuple[Section, ...]:
         size = 2.0 * sqrt(of["area"] / pi)
         out.append(Section(of["area"], of["Iy"], of["Iz"], of["J"], outline=(size, size)))
     return tuple(out)
+
+
+def _check_section(s: Section, owner: str) -> None:
+    """Raise InputError for a section that is written by hand and cannot be."""
+    units = {"area": "m²", "Iy": "m⁴", "Iz": "m⁴", "J": "m⁴", "shear_y": "of the area", "shear_z": "of the area"}
+    for name, unit in units.items():
+        _positive(getattr(s, name), f"{owner}: {name}", unit)
+    for x in (s.shear_y, s.shear_z):
+        if x > 1.0:
+            raise InputError(f"{owner}: a share of the area that carries shear is {x:g}; must be at most 1")
+    if len(s.outline) != 2 or any(_number(x, f"{owner}: outline", "m") < 0.0 for x in s.outline):
+        raise InputError(f"{owner}: outline is {s.outline!r}; expected width and height [m], 0 or more")
 
 
 def _modes(modes, basis: str, owner: str) -> tuple[tuple[str, int], ...]:
@@ -174,31 +215,38 @@ def _nodes(nodes: Mapping[str, float] | None, length: float, owner: str) -> tupl
 
 
 def _damping(damping, owner: str) -> tuple[float, ...]:
+    if not isinstance(damping, (Real, Sequence, np.ndarray)) or isinstance(damping, (str, bytes)):
+        raise InputError(f"{owner}: damping is {damping!r}; expected ratios of critical damping, 0 to 1000")
     values = (damping,) if isinstance(damping, Real) else tuple(damping)
     found = tuple(_number(x, f"{owner}: damping", "of critical") for x in values)
-    if not found or any(x < 0.0 for x in found):
-        raise InputError(f"{owner}: damping is {damping!r}; expected ratios of critical damping, 0 or more")
+    if not found or any(not 0.0 <= x <= 1e3 for x in found):
+        raise InputError(f"{owner}: damping is {damping!r}; expected ratios of critical damping, 0 to 1000")
     return found
 
 
 def _values(x, what: str, unit: str) -> tuple[float, ...]:
-    values = (x,) if isinstance(x, Real) else tuple(x)
+    listed = isinstance(x, (Sequence, np.ndarray)) and not isinstance(x, (str, bytes))
+    values = tuple(x) if listed else (x,)
     if not values:
         raise InputError(f"{what} is empty; expected a number [{unit}], or several from root to tip")
     return tuple(_positive(v, what, unit) for v in values)
 
 
-def _positive(x, what: str, unit: str) -> float:
+def _positive(x, what: str, unit: str, least: float = _SMALLEST, most: float = _LARGEST) -> float:
     value = _number(x, what, unit)
     if value <= 0.0:
         raise InputError(f"{what} is {value:g} {unit}; must be > 0")
+    if not least <= value <= most:
+        raise InputError(f"{what} is {value:g} {unit}; expected {least:g} to {most:g}")
     return value
 
 
 def _number(x, what: str, unit: str) -> float:
     try:
-        value = float(x)
-    except (TypeError, ValueError):
+        value = float("nan" if isinstance(x, (bool, str, bytes)) else x)
+    except (TypeError, ValueError, OverflowError):
+        value = float("nan")
+    if value != value and not isinstance(x, float):
         raise InputError(f"{what} is {x!r}; expected a number [{unit}]") from None
     if not isfinite(value):
         raise InputError(f"{what} is {value}; expected a finite number [{unit}]")

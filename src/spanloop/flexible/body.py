@@ -55,9 +55,9 @@ class Stations:
         """Positions (..., k, 3) and rotations (..., k, 3, 3) in the body's frame at modal coordinates (..., n)."""
         eta = np.asarray(eta, dtype=float)
         moved = np.einsum("kna,...n->...ka", self.translations, eta)
-        moved = moved + 0.5 * np.einsum("knma,...n,...m->...ka", self.bent_translations, eta, eta)
+        moved = moved + 0.5 * np.einsum("knma,...n,...m->...ka", self.bent_translations, eta, eta, optimize=True)
         psi = np.einsum("kna,...n->...ka", self.rotations, eta)
-        psi = psi + 0.5 * np.einsum("knma,...n,...m->...ka", self.bent_rotations, eta, eta)
+        psi = psi + 0.5 * np.einsum("knma,...n,...m->...ka", self.bent_rotations, eta, eta, optimize=True)
         return self.positions + moved, cayley(psi)
 
 

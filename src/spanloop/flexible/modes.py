@@ -8,6 +8,7 @@ modal coordinates.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import sqrt
 from typing import Any
 
 from spanloop.errors import UnsupportedError
@@ -42,6 +43,16 @@ class Modal(JointKind):
     @property
     def units(self) -> tuple[str, ...]:  # type: ignore[override]
         return self.mode_units
+
+    def sizes(self) -> tuple[float, ...]:
+        """A hundredth of the body's length, or 0.01 rad."""
+        own = self.particles
+        second = sum(x * x for p in own.positions for x in p)
+        length = sqrt(3.0 * second / sum(w * w for w in own.weights))  # of a uniform rod
+        return tuple(0.01 if unit == "rad" else 0.01 * length for unit in self.mode_units)
+
+    def dof_names(self, joint):
+        return tuple(f"{joint}[{mode}]" for mode in self.mode_names)
 
     def transform(self, q) -> Transform:
         return Transform()

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from spanloop.errors import InputError
 
+SMALLEST, LARGEST = 1e-9, 1e9  # m
+
 
 @dataclass(frozen=True)
 class Section:
@@ -78,9 +80,13 @@ def _rectangle_torsion(b: float, h: float) -> float:
 
 def _positive(x: float, what: str) -> float:
     try:
-        value = float(x)
-    except (TypeError, ValueError):
-        raise InputError(f"{what} is {x!r}; expected a number [m]") from None
-    if not (math.isfinite(value) and value > 0.0):
+        value = float("nan" if isinstance(x, (bool, str, bytes)) else x)
+    except (TypeError, ValueError, OverflowError):
+        value = math.nan
+    if math.isnan(value):
+        raise InputError(f"{what} is {x!r:.40}; expected a number [m]")
+    if value <= 0.0:
         raise InputError(f"{what} is {value:g} m; must be > 0")
+    if not SMALLEST <= value <= LARGEST:
+        raise InputError(f"{what} is {value:g} m; expected {SMALLEST:g} to {LARGEST:g} m")
     return value

@@ -56,6 +56,10 @@ class JointKind(ABC):
         """Number of degrees of freedom (DoF)."""
         return len(self.units)
 
+    def dof_names(self, joint: str) -> tuple[str, ...]:
+        """A name for each DoF of a joint of this name: the joint's, with a number where there are several."""
+        return (joint,) if self.nv == 1 else tuple(f"{joint}[{k}]" for k in range(self.nv))
+
     @abstractmethod
     def transform(self, q: Sequence[Scalar]) -> Transform:
         """Pose of the child frame in the parent frame."""
@@ -132,6 +136,10 @@ class JointKind(ABC):
         r = x.rotation.matrix()
         turn = (0.5 * (r[2][1] - r[1][2]), 0.5 * (r[0][2] - r[2][0]), 0.5 * (r[1][0] - r[0][1]))
         return Motion(turn, x.rotation.T @ x.translation)
+
+    def sizes(self) -> tuple[float, ...]:
+        """How large coordinates usually are: π for a single angle, else 1; for states at random."""
+        return (math.pi if self.units == ("rad",) and self.nq == 1 else 1.0,) * self.nq
 
     def neutral(self) -> tuple[float, ...]:
         """The coordinates at which child and parent frame coincide."""

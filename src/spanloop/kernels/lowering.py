@@ -10,7 +10,7 @@ from spanloop.compiler.lower import CannotLoop, Looped, Part, Pass, Plan, Tree, 
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.math.vector3 import dot
 from spanloop.model import Model
-from spanloop.model.parameters import NEGLIGIBLE, not_negative
+from spanloop.model.parameters import NEGLIGIBLE, not_negative, proportions
 from spanloop.sweeps import Values
 from spanloop.sweeps.program import AT_ONCE, INWARD
 from spanloop.topology import mechanism
@@ -38,6 +38,9 @@ def looped_plan(spec: KernelSpec) -> Looped:
     """The plan with each step traced once for each class of links; CannotLoop where that is impossible."""
     m, program = spec.program
     inputs, shape = spec.signature()
+    bends = next((link.name for link in m.links if link.kind.bends), None)
+    if bends is not None:
+        raise CannotLoop(f"{bends!r} are modes of a flexible body, which need the unrolled form")
     if spec.live or program.demands is not None or program.loaded or program.sizes or m.closures or m.gears:
         raise CannotLoop("live parameters, external forces and closures need the unrolled form")
     passes = []
@@ -64,9 +67,11 @@ def unit_conditions(model: Model, inputs: Mapping[str, Sequence[Any]]) -> Iterat
 
 
 def parameter_conditions(model: Model, inputs: Mapping[str, Sequence[Any]]) -> Iterator[Any]:
-    """The conditions on live parameters: masses, moments of inertia and losses are not negative."""
+    """The conditions on live parameters: masses, moments of inertia and losses are not negative, and more."""
     if "parameters" in inputs:
         for _, x in not_negative(model, inputs["parameters"]):
+            yield x > -NEGLIGIBLE
+        for _, x in proportions(model, inputs["parameters"]):
             yield x > -NEGLIGIBLE
 
 

@@ -107,10 +107,13 @@ class KernelSpec:
         checked_model(model, name)
         live = _chosen("parameters", parameters) == "live"
         strict = _chosen("on_singular", on_singular) == "raise"
-        method, algorithm = catalog.algorithm(name, method, closed=bool(model.loops or model.couplings))
+        closed = bool(model.loops or model.couplings)
+        method, algorithm = catalog.algorithm(name, method, closed)
         entry = catalog.function(name)
         if entry.needs_tree:
             state_refusals.refuse_closures(model, name, entry.instead)
+        if algorithm.rigid_only:
+            state_refusals.refuse_flexible(model, f"{name} by {method!r}", entry.for_flexible(closed))
         options = _checked_options(
             model,
             name,

@@ -14,7 +14,7 @@ from spanloop.algorithms.tree import operational_space
 from spanloop.errors import Reason, Refusal, UnsupportedError, listed
 from spanloop.kernels.lowering import POSITIONS, UNIT_TOLERANCE
 from spanloop.model import Model
-from spanloop.model.parameters import NEGLIGIBLE, Parameters, not_negative
+from spanloop.model.parameters import NEGLIGIBLE, Parameters, not_negative, out_of_proportion, proportions
 from spanloop.sweeps import walk, walked
 from spanloop.sweeps.program import Demand
 from spanloop.sweeps.tested_pivots import IN_MATRIX, IN_SWEEPS, PivotTest
@@ -76,6 +76,9 @@ def input_fault(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
                 if value < -NEGLIGIBLE:
                     words = f"parameters: {parameter!r} is {value:g}; must be >= 0"
                     return Refusal(Reason.IMPOSSIBLE_PARAMETER, words)
+            for body, value in proportions(spec.model, [float(v) for v in x]):
+                if value < -NEGLIGIBLE:
+                    return Refusal(Reason.IMPOSSIBLE_PARAMETER, f"parameters: {out_of_proportion(body)}")
     return None
 
 
@@ -224,3 +227,12 @@ def refuse_closures(model: Model, name: str, instead: str = "forward_dynamics") 
             f"{name}: {what}; a kernel of it is for trees. Use sl.Dynamics(model).inverse_dynamics(q, v, a)"
         )
     raise UnsupportedError(f"{name}: {what}; {name} of {kind} is not there yet. Use {instead}, or {advice}")
+
+
+def refuse_flexible(model: Model, owner: str, instead: str) -> None:
+    """Raise UnsupportedError if the model has a flexible body; owner: what does not know it, instead: what does."""
+    found = next((j for j in model.joints if j.kind.bends), None)
+    if found is not None:
+        raise UnsupportedError(
+            f"{owner} is for rigid bodies: body {found.child!r} of {model.name!r} bends. Use {instead}"
+        )

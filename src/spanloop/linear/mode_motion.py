@@ -10,6 +10,7 @@ import numpy as np
 
 from spanloop.errors import InputError, Reason, Refusal, SpanloopWarning, StateError
 from spanloop.loops.closure_errors import mechanism_of
+from spanloop.model import Model
 from spanloop.types import Array
 
 AMPLITUDE = 0.3  # rad, or of the mechanism's length
@@ -26,7 +27,8 @@ def mode_motion(modes: Any, number: int, amplitude: float | None, samples: int) 
     lengths = np.array(mechanism_of(robot.model).dof_lengths)
     phases = np.linspace(0.0, 2.0 * np.pi, samples)
     swing = (np.exp(1j * phases)[:, None] * shape).imag  # starts at the equilibrium where the shape is real
-    size = (AMPLITUDE if amplitude is None else amplitude) / np.abs(shape / lengths).max()
+    largest = np.abs(shape / lengths).max()
+    size = AMPLITUDE / max(largest, _largest_turn(robot.model, shape)) if amplitude is None else amplitude / largest
     for _ in range(_TRIES if amplitude is None else 1):
         q, follows = _closed(robot, modes.q, size * swing, lengths)
         if follows:
@@ -34,6 +36,16 @@ def mode_motion(modes: Any, number: int, amplitude: float | None, samples: int) 
         size /= 2.0
     sentence = f"mode {number}: the loops do not follow a motion of this size; give a smaller amplitude"
     raise StateError.of("modes.motion", Refusal(Reason.NOT_CLOSABLE, sentence))
+
+
+def _largest_turn(model: Model, shape: Array) -> float:
+    """The largest rotation of a section of a flexible body in a shape (nv,) of a mode [rad]; 0 without such a body."""
+    turns = [
+        np.linalg.norm(np.einsum("kna,n->ka", j.kind.source.stations().rotations, shape[model.v_slice(j.name)]), axis=1)
+        for j in model.joints
+        if j.kind.bends and getattr(j.kind, "source", None) is not None
+    ]
+    return float(max((x.max() for x in turns), default=0.0))
 
 
 def _closed(robot: Any, q: Array, deltas: Array, lengths: Array) -> tuple[Array, bool]:

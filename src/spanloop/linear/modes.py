@@ -36,6 +36,7 @@ from spanloop.types import Array
 
 _NAMED = 4  # DoF that the table names for each shape
 _UNDAMPED = 1e-9  # of a pole: a real part that counts as rounding
+_REGULAR = 1e-9  # least eigenvalue of a mass matrix with a unit diagonal: frequencies have an error of 1e-7
 _LARGE = 0.1  # of the largest part of a shape: what the table names
 
 RIGID, UNSTABLE, OSCILLATION, DECAY = "rigid", "unstable", "oscillation", "decay"
@@ -146,7 +147,8 @@ class Modes:
         """Return phases (samples,) [rad] of one period of a mode and q (samples, nq), with the loops closed exactly.
 
         amplitude [rad, or of the mechanism's length]: of the DoF that moves most; by default 0.3, less where the loops
-        do not reach so far. A mode that does not oscillate is shown as it would swing.
+        do not reach so far, or where sections of a flexible body would turn by more than 0.3 rad. A mode that does not
+        oscillate is shown as it would swing.
         """
         from spanloop.linear.mode_motion import mode_motion
 
@@ -182,7 +184,8 @@ def modes(robot: Any, q: ArrayLike, tau: ArrayLike | None = None, dofs: Dofs = N
         raise StateError.of("modes", Refusal(Reason.SINGULAR_MASS, sentence))
     given = robot._loop_inputs(None, None) if robot._has_loop_inputs else ()
     rest = np.where(_driven(model), 0.0, inertia @ np.linalg.solve(M, left))  # counts as a constant load: a = 0
-    found = along_closed_motions(robot, q, still, tau - rest, None, given, chosen, "modes").independent
+    known = _is_regular(M)
+    found = along_closed_motions(robot, q, still, tau - rest, None, given, chosen, "modes", is_balanced=known).independent
     own = np.ix_(free, free)
     K, C = -M @ found.da_dq[own], -M @ found.da_dv[own]
     residual = _balanced(model, T, M, K, left, allowed, is_held)
@@ -190,6 +193,12 @@ def modes(robot: Any, q: ArrayLike, tau: ArrayLike | None = None, dofs: Dofs = N
     names = tuple(chosen.names[k] for k in free)
     shapes = _with_sign(T @ shapes, mechanism_of(model).dof_lengths)
     return Modes(robot, q, tau, names, M, C, K, poles, shapes, residual, resolution, is_conservative, _notes(model))
+
+
+def _is_regular(M: np.ndarray) -> bool:
+    """Whether the mass matrix (n, n) has digits enough: if not, forward dynamics names the joint that lacks inertia."""
+    scale = np.sqrt(M.diagonal())
+    return bool(np.linalg.eigvalsh(M / np.outer(scale, scale))[:1] > _REGULAR) if len(M) else True
 
 
 def _independent(robot: Any, q: np.ndarray) -> IndependentCoordinates:

@@ -17,8 +17,8 @@ from spanloop.model.parts import Loop
 
 
 def dof_names(model: Model) -> list[str]:
-    """A name for each entry of v: the joint's, with a number where it has several DoF."""
-    return [j.name if j.kind.nv == 1 else f"{j.name}[{k}]" for j in model.joints for k in range(j.kind.nv)]
+    """A name for each entry of v: the joint's, with a number where it has several DoF, or as "boom.modes[y1]"."""
+    return [name for j in model.joints for name in j.kind.dof_names(j.name)]
 
 
 def dofs_called(model: Model, name: str) -> list[int]:

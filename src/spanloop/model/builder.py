@@ -28,6 +28,7 @@ from spanloop.model.contacts.contact_check import refuse_same_pairs
 from spanloop.model.contacts.contact_input import GROUND, ContactSettings, Side, contact_of
 from spanloop.model.edits.flexible_parts import flexible_parts, refuse_offset, root_of
 from spanloop.model.exact_rotations import snap_axis, snap_rotation
+from spanloop.model.flexible_bodies.segments import segment_parts
 from spanloop.model.inertia_check import check_inertias
 from spanloop.model.model import Model
 from spanloop.model.parts import Body, Coupling, Frame, Geometry, Inertia, Joint, Placement, has_motor
@@ -90,6 +91,7 @@ class Builder:
         self._contacts: list[tuple[str, Side, Side, ContactSettings]] = []
         self._notes: list[str] = []
         self._flexible: dict[str, tuple[str, ...]] = {}  # nodes by body
+        self._inner: set[str] = set()  # joints of segments
 
     # ---- bodies and frames
 
@@ -130,12 +132,31 @@ class Builder:
         if not isinstance(beam, Beam):
             raise InputError(f"{owner}: flexible is {beam!r}; expected a beam, as sl.flexible.beam(...)")
         if mass or center is not _ORIGIN or inertia is not _ORIGIN:
-            raise InputError(
-                f"{owner}: a flexible body has mass and inertia from its beam; leave mass, center, inertia out"
-            )
+            raise InputError(f"{owner}: its beam gives mass and inertia; leave mass, center and inertia out")
         if geometry:
             raise InputError(f"{owner}: a flexible body is drawn as its beam; give shapes to bodies on its nodes")
         bodies, joints = flexible_parts(name, beam)
+        self._bodies += bodies
+        self._joints += joints
+        self._flexible[name] = tuple(f"{name}.{node}" for node in ("root", *(n for n, _ in beam.nodes)))
+        return self
+
+    def segments(self, name: str, beam: Beam, count: int) -> Builder:
+        """Add a beam as `count` rigid segments with springs between them: simpler than modes, and slower to converge.
+
+        Bodies "NAME.root" and "NAME.tip" are its ends, as those of a flexible body; "NAME" itself is its root, and its
+        nodes are bodies too. It bends, twists and stretches in the directions of the beam's `modes`; their number does
+        not matter. Its damping is the beam's for the first mode of a clamped beam, and grows with frequency.
+
+        >>> beam = sl.flexible.beam(1.0, E=7e10, density=2700.0, section=sl.flexible.circle(0.01), modes={"y": 1})
+        >>> arm = sl.Builder("arm").segments("boom", beam, 8).revolute("hinge", "world", "boom").build()
+        >>> arm.nv, arm.frame("boom.tip").body
+        (9, 'boom.tip')
+        """
+        if not isinstance(beam, Beam):
+            raise InputError(f"segments of {name!r}: {beam!r} is no beam; expected one, as sl.flexible.beam(...)")
+        bodies, joints = segment_parts(name, beam, count)
+        self._inner |= {j.name for j in joints}
         self._bodies += bodies
         self._joints += joints
         self._flexible[name] = tuple(f"{name}.{node}" for node in ("root", *(n for n, _ in beam.nodes)))
@@ -423,7 +444,7 @@ class Builder:
         (['d'], ['b'])
         """
         joints, frames = self._on_roots()
-        graph = Graph(self._bodies, joints, frames, self._at_child)
+        graph = Graph(self._bodies, joints, frames, self._at_child, self._inner)
         tree, loops = spanned(graph, cut)
         check_cut_joints(graph, [x.name for x in loops], cut)
         described = {f.body: f for f in origins(tree, self._at_child)}
@@ -480,7 +501,7 @@ class Builder:
             return self._joints, self._frames
         joints, frames = [], []
         for j in self._joints:
-            if j.kind.bends or j.kind.rides:
+            if j.kind.bends or j.kind.rides or j.name in self._inner:
                 joints.append(j)
                 continue
             if j.parent in self._flexible:

@@ -4,7 +4,8 @@ Files often spread one part over several links with fixed joints between them an
 inertia, so bodies on fixed joints are put together first. Bodies fixed to the world are not checked: their inertia
 has no effect.
 
-Of the principal moments a ≤ b ≤ c of a group about its centre of mass must be a ≥ 0 and a + b ≥ c.
+Of the principal moments a ≤ b ≤ c of a group about its centre of mass must be a ≥ 0 and a + b ≥ c. Flexible bodies are
+not checked: Euler-Bernoulli beams have rotary inertia about their axis alone.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ def check_inertias(model: Model, strict: bool) -> tuple[str, ...]:
         return ()
     groups = put_together(model)
     bad = np.nonzero(are_impossible(groups.inertia, groups.mass))[0]
-    moments = {g: np.linalg.eigvalsh(groups.inertia[g]) for g in bad if g}
+    thin = [False, *(model.joints[first - 1].kind.bends for first in groups.first[1:])]  # beams: see below
+    moments = {g: np.linalg.eigvalsh(groups.inertia[g]) for g in bad if g and not thin[g]}
     worst = sorted(moments, key=lambda g: bool(moments[g][0] >= 0.0))  # negative ones first
     sentences = [why_impossible(moments[g], _who(model, groups, g)) for g in worst]
     if strict and sentences:
@@ -135,7 +137,8 @@ def weightless(model: Model, groups: Groups) -> list[int]:
         joint = model.joints[groups.first[g] - 1]
         weight[g] += sum(joint.armature) + sum(rotors.get(joint.name, ()))
         weight[groups.parent[g]] += weight[g]
-    return [g for g in range(1, len(groups.first)) if weight[g] == 0.0]
+    nodes = [model.joints[first - 1].kind.rides for first in groups.first[1:]]  # need no mass: their body has it
+    return [g for g in range(1, len(groups.first)) if weight[g] == 0.0 and not nodes[g - 1]]
 
 
 def _massless(model: Model, groups: Groups) -> list[str]:

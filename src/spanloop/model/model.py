@@ -176,6 +176,8 @@ class Model:
     def random_state(self, seed: int | np.random.Generator = 0) -> tuple[np.ndarray, np.ndarray]:
         """Return a random state q (nq,), v (nv,): angles and displacements of order 1, quaternions uniform.
 
+        Modes of flexible bodies deform them by about 1 % of their length, or 0.01 rad.
+
         Loops are ignored; robot.assemble and robot.project close them.
 
         >>> q, v = sl.zoo.puma().random_state(seed=1)
@@ -188,7 +190,7 @@ class Model:
             raise InputError(f"random_state: seed is {seed!r}; expected a number, 0 or more, or a Generator") from None
         q = []
         for j in self.joints:
-            x = rng.uniform(-1.0, 1.0, j.kind.nq) * (np.pi if j.kind.nq == 1 and j.kind.units == ("rad",) else 1.0)
+            x = rng.uniform(-1.0, 1.0, j.kind.nq) * np.array(j.kind.sizes())
             if j.kind.unit_parts(tuple(x)):
                 e = rng.normal(size=4)
                 x[:4] = e / np.linalg.norm(e)
@@ -223,6 +225,7 @@ class Model:
     # ---- edits: each returns a new model; spanloop/model/edits defines them
 
     lock = edits.lock
+    rigid = edits.rigid
     fuse = edits.fuse
     weld = edits.weld
     attach = edits.attach
@@ -238,11 +241,13 @@ class Model:
     with_ground = edits.with_ground
     with_loop = edits.with_loop
     with_coupling = edits.with_coupling
+    with_flexible = edits.with_flexible
     with_frame = edits.with_frame
     with_gravity = edits.with_gravity
     with_inertia = edits.with_inertia
     with_inertial_parameters = edits.with_inertial_parameters
     with_joint = edits.with_joint
+    with_material = edits.with_material
     with_actuator = edits.with_actuator
     with_sensor = edits.with_sensor
     without_losses = edits.without_losses

@@ -22,6 +22,7 @@ from spanloop.model.user_input import number
 _AXES = ("x", "y", "z")
 _MOMENTS = ("xx", "xy", "xz", "yy", "yz", "zz")
 NEGLIGIBLE = 1e-15  # kg, kg m², ...: rounding of a zero
+_PROPORTION = 1e-5  # how exactly a flexible body's numbers are in proportion; float32 has 6e-8
 _LOSSES = ("armature", "damping", "stiffness")  # per DoF; no stiffness where a joint takes no springs
 
 
@@ -112,6 +113,34 @@ def not_negative(model: Model, values: Sequence[Any]) -> Iterator[tuple[str, Any
         yield from ((f"{joint.name}.{loss}", x) for loss in _losses(joint) for x in part[loss])
 
 
+def proportions(model: Model, values: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    """Flexible bodies by name, with numbers that are negative where mass, centre and moments are out of proportion.
+
+    Modes belong to a body's mass distribution: another density changes all of them together. values may be traced.
+    """
+    if not any(j.kind.bends for j in model.joints):
+        return
+    for body, joint, part in zip(model.bodies, model.joints, unpacked(model, values)[1], strict=True):
+        i = body.inertia
+        if not joint.kind.bends or not i.mass:
+            continue
+        most = _PROPORTION * max(i.moments) / i.mass
+        for x, known in zip(part["moments"], i.moments, strict=True):
+            away = x - (known / i.mass) * part["mass"]
+            yield from ((body.name, most * part["mass"] - away), (body.name, most * part["mass"] + away))
+        room = _PROPORTION * (max(map(abs, i.center)) or 1.0)
+        for x, known in zip(part["center"], i.center, strict=True):
+            yield from ((body.name, room - (x - known)), (body.name, room + (x - known)))
+
+
+def out_of_proportion(body: str) -> str:
+    """A sentence on a flexible body whose mass and inertia do not belong together."""
+    return (
+        f"mass, centre and inertia of the flexible body {body!r} change in proportion only; take them from "
+        f"model.with_material({body!r}, density=...).parameters()"
+    )
+
+
 def impossible(model: Model, rows: np.ndarray) -> tuple[int, str] | None:
     """The first of rows (n, width) that no mechanism can have, and why; None if there is none.
 
@@ -121,6 +150,9 @@ def impossible(model: Model, rows: np.ndarray) -> tuple[int, str] | None:
     for name, x in not_negative(model, columns):
         for k in np.flatnonzero(x < -NEGLIGIBLE):
             return int(k), f"{name!r} is {x[k]:g}; must be >= 0"
+    for name, x in proportions(model, columns):
+        for k in np.flatnonzero(x < -NEGLIGIBLE):
+            return int(k), out_of_proportion(name)
     for body, part in zip(model.bodies, unpacked(model, columns)[1], strict=True):
         most = np.maximum(1.000001 * _excess(body.inertia.mass, body.inertia.moments), (NEGATIVE, TRIANGLE))
         for k in np.flatnonzero((_excess(part["mass"], part["moments"]) > most).any(axis=-1)):

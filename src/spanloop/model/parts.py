@@ -274,8 +274,8 @@ class Sensor:
 
 
 def has_motor(kind_name: str) -> bool:
-    """Whether a joint of this kind is actuated by default: a free body floats, every other joint has a motor."""
-    return kind_name != "free"
+    """Whether a joint of this kind is actuated by default: all but free bodies and flexible ones have a motor."""
+    return kind_name not in ("free", "modal", "node")
 
 
 def per_dof(value: float | Iterable[float], n: int) -> tuple[float, ...]:

@@ -42,9 +42,8 @@ def hosts_of(joints: Iterable[Joint]) -> Hosts:
     hosts: Hosts = {WORLD: (WORLD, Placement())}
     for j in joints:
         host, placement = hosts[j.parent]
-        hosts[j.child] = (
-            (host, placement @ j.placement) if j.kind.nv == 0 and not j.kind.rides else (j.child, Placement())
-        )
+        moves = j.kind.nv or j.kind.rides
+        hosts[j.child] = (j.child, Placement()) if moves else (host, placement @ j.placement)
     return hosts
 
 

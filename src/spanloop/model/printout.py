@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from html import escape
+from math import pi
 
 from spanloop.errors import in_one_line
 from spanloop.model.contacts.contact import Contact
+from spanloop.model.flexible_bodies.pieces import FlexibleParts, flexible_bodies
 from spanloop.model.model import Model
 from spanloop.model.parts import Coupling, Loop
 
@@ -34,6 +36,7 @@ def html(model: Model) -> str:
     """The same as `printout` in HTML, with the first rows of long tables."""
     summary = "; ".join(" ".join(row.split()) for row in _summary(model))
     out = heading(f"model {model.name!r}", summary) + table(_HEADINGS, _rows(model), _NUMBERS, _MOST)
+    out += items("flexible bodies", _flexible(model), _MOST)
     out += items("frames", [f"{f.name} on {f.body}" for f in model.frames], _MOST)
     out += items("loops", [_loop(x) for x in model.loops], _MOST)
     out += items("couplings", [_coupling(c) for c in model.couplings], _MOST)
@@ -45,6 +48,7 @@ def printout(model: Model) -> str:
     """Return counts, the tree as a table, frames, loops, couplings, contacts and notes, as plain text."""
     lines = [f"model {model.name!r}", *_summary(model), ""]
     lines += _table([_HEADINGS, *_rows(model)])
+    lines += _section("flexible bodies", _flexible(model))
     lines += _section("frames", [in_one_line(f"{f.name} on {f.body}") for f in model.frames])
     lines += _section("loops", [_loop(x) for x in model.loops])
     lines += _section("couplings", [_coupling(c) for c in model.couplings])
@@ -68,12 +72,41 @@ def _summary(model: Model) -> list[str]:
 
 def _rows(model: Model) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
+    bare = _bare(model)
     for i, (b, j) in enumerate(zip(model.bodies, model.joints, strict=True), 1):
         driven = " (driven)" if j.driven else ""
         dofs = str(j.kind.nv)
         names = map(in_one_line, (b.name, j.parent, j.name))
-        rows.append((str(i), *names, j.kind.name + driven, dofs, f"{b.inertia.mass:g}"))
+        mass = "-" if b.name in bare else f"{b.inertia.mass:g}"
+        rows.append((str(i), *names, j.kind.name + driven, dofs, mass))
     return rows
+
+
+def _bare(model: Model) -> set[str]:
+    """Roots and nodes of flexible bodies that have no mass of their own."""
+    ends = {j.parent for j in model.joints if j.kind.bends} | {j.child for j in model.joints if j.kind.rides}
+    return {b.name for b in model.bodies if b.name in ends and not b.inertia.mass}
+
+
+def _flexible(model: Model) -> list[str]:
+    """For each flexible body a line on it, and one for each piece on its modes."""
+    found = flexible_bodies(model.bodies, model.joints).values()
+    return [row for body in found for row in (_flexible_body(body), *_modes(body))]
+
+
+def _flexible_body(body: FlexibleParts) -> str:
+    beam = body.beam
+    what = f"beam of {beam.length:g} m, {body.mass:g} kg" if beam is not None else f"{body.mass:g} kg"
+    return in_one_line(f"{body.name}: {what}; nodes {', '.join((body.root, *body.nodes))}")
+
+
+def _modes(body: FlexibleParts) -> list[str]:
+    out = []
+    for piece in body.pieces:
+        hertz = piece.frequencies / (2.0 * pi)
+        named = [f"{name} {f:.4g}" for name, f in zip(piece.modal.mode_names, hertz, strict=True)]
+        out.append(in_one_line(f"{piece.joint.name} with the root held [Hz]: {', '.join(named)}"))
+    return out
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:

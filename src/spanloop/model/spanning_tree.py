@@ -2,7 +2,8 @@
 
 The tree grows outward from the world, nearest bodies first, so that loops stay short. Where a body can be reached
 by several joints equally soon, an actuated one is kept in the tree and the others are cut; joints the user names
-are cut before all others. A joint is followed from its parent to its child only. A loop holds no losses and no limits:
+are cut before all others. Joints inside a flexible body are always kept: another joint that leads to a node closes a
+loop. A joint is followed from its parent to its child only. A loop holds no losses and no limits:
 `check_cut_joints` refuses to cut a joint that has them.
 """
 
@@ -14,6 +15,7 @@ from math import isfinite
 
 from spanloop.errors import InputError, ModelError, listed, nearest
 from spanloop.math.vector3 import IDENTITY3, add, product, times, transpose
+from spanloop.model.flexible_bodies.pieces import body_before
 from spanloop.model.parts import WORLD, Body, Frame, Inertia, Joint, Loop, Placement
 from spanloop.model.structure_check import check_ends
 
@@ -23,12 +25,16 @@ LIMITS = ("lower", "upper", "speed", "effort")
 
 @dataclass(frozen=True)
 class Graph:
-    """Bodies, joints and frames as described; at_child: where a joint is in its child, if not at the child's origin."""
+    """Bodies, joints and frames as described; at_child: where a joint is in its child, if not at the child's origin.
+
+    inner: names of joints that are always kept, beside those inside flexible bodies.
+    """
 
     bodies: Sequence[Body]
     joints: Sequence[Joint]
     frames: Sequence[Frame] = ()
     at_child: Mapping[str, Placement] = field(default_factory=dict)
+    inner: Collection[str] = ()
 
 
 def spanned(graph: Graph, cut: Collection[str] = ()) -> tuple[Graph, tuple[Loop, ...]]:
@@ -41,7 +47,8 @@ def spanned(graph: Graph, cut: Collection[str] = ()) -> tuple[Graph, tuple[Loop,
         if name not in names:
             raise InputError(f"cut names {name!r}, which is not a joint; {nearest(name, names)}")
     check_ends(graph.joints, [b.name for b in graph.bodies])
-    kept = _reached(graph.joints, cut)
+    _refuse_inner(graph, cut)
+    kept = _reached(graph, cut)
     _all_reached(graph.bodies, graph.joints, kept, cut)
     moved = {
         j.child: graph.at_child[j.name].inverse() for j in graph.joints if j.name in kept and j.name in graph.at_child
@@ -78,11 +85,31 @@ def _seen_from(body: Body, at: Placement) -> Body:
     return replace(body, inertia=inertia, geometry=shapes)
 
 
-def _reached(joints: Sequence[Joint], cut: Collection[str]) -> set[str]:
+def _inner(graph: Graph) -> dict[str, str]:
+    """The joints inside flexible bodies, by the body to which they lead: modes, nodes, roots of further pieces."""
+    joints, named = graph.joints, {j.child: j.name for j in graph.joints if j.name in graph.inner}
+    if not any(j.kind.bends for j in joints):
+        return named
+    own = {j.child: j for j in joints if j.kind.bends or j.kind.rides}
+    fixed = {j.child: j for j in joints if j.kind.name == "fixed" and j.parent in own and own[j.parent].kind.rides}
+    above = {**fixed, **own}
+    roots = {j.parent for j in own.values() if j.kind.bends and j.parent in fixed and body_before(j, above)}
+    return named | {child: j.name for child, j in above.items() if child in own or child in roots}
+
+
+def _refuse_inner(graph: Graph, cut: Collection[str]) -> None:
+    """Raise InputError for a joint inside a flexible body that shall be cut."""
+    for body, name in _inner(graph).items():
+        if name in cut:
+            raise InputError(f"cut names {name!r}, which is inside a flexible body (it carries {body!r}); cut another")
+
+
+def _reached(graph: Graph, cut: Collection[str]) -> set[str]:
     """Names of the joints by which each body is reached first."""
     leaving: dict[str, list[int]] = {}
+    joints, inner = graph.joints, _inner(graph)
     for k, j in enumerate(joints):
-        if j.name not in cut:
+        if j.name not in cut and inner.get(j.child, j.name) == j.name:
             leaving.setdefault(j.parent, []).append(k)
     kept: set[str] = set()
     seen, front = {WORLD}, [WORLD]
@@ -158,7 +185,7 @@ def _other_cuts(graph: Graph, j: Joint, cut_joints: Collection[str], cut: Collec
     bodies, rest = {b.name for b in graph.bodies}, set(cut) - {j.name}
     found = []
     for candidate in _ring(kept, j):
-        reached = _reached(graph.joints, {*rest, candidate.name})
+        reached = _reached(graph, {*rest, candidate.name})
         whole = bodies <= {x.child for x in graph.joints if x.name in reached}
         if whole and j.name in reached and not _lost(candidate):
             found.append(candidate.name)

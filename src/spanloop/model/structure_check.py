@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from spanloop.errors import ModelError, nearest
 from spanloop.model.contacts.contact_check import check_contacts
+from spanloop.model.flexible_bodies.flexible_check import check_flexible
 from spanloop.model.motors import check_actuator
 from spanloop.model.parts import WORLD, Body, Coupling, Joint, Loop
 from spanloop.model.sensor_settings import check_values
@@ -31,6 +32,7 @@ def checked_tree(model: Model) -> tuple[tuple[Body, ...], tuple[Joint, ...]]:
         check_joint(j)
     _check_frames_and_loops(model)
     _check_couplings(model)
+    check_flexible(model, joints)
     if model.contacts:
         check_contacts(model, joints)
     if len(model.gravity) != 3:

@@ -28,6 +28,7 @@ from spanloop.simulation.stiffness import EXPLICIT, stiffest
 from spanloop.simulation.system import Closures
 from spanloop.simulation.termination import CLOSE, Termination, end_at_start
 from spanloop.simulation.time_loop import (
+    LASTING,
     LONG_STEP,
     MOST_STEPS,
     Grid,
@@ -338,7 +339,8 @@ def _step_errors(
         return problem.inputs.at(problem.batch, np.full((len(problem), 1), number))
 
     weight = float(np.linalg.norm(problem.model.gravity))
-    found = step_errors(loop, p, layout, units, inputs_at, ORDER[integrator.name], weight)
+    further = LASTING if integrator.name == "implicit" else 0
+    found = step_errors(loop, p, layout, units, inputs_at, ORDER[integrator.name], weight, further)
     if found is not None and found.largest > LONG_STEP and integrator.accuracy is None:
         warnings.warn(
             f"simulate: steps of {loop.grid.h:g} s are too long for this motion: one of them changes velocities by "

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from spanloop.flexible.modes import Modal
 from spanloop.kernels import KernelSpec
 from spanloop.model import Model
 from spanloop.simulation.events.endings import Stop, limits_of
@@ -29,16 +30,18 @@ _SINGULAR = 1e-12  # is added to M, scaled to ones on its diagonal: links withou
 class Stiffest:
     """The fastest decay or oscillation that torques at joints cause, and the joint and cause that are its largest part.
 
-    rate: [1/s], of the mechanism at its start.
+    rate: [1/s], of the mechanism at its start. mode: its name, where the joint is the modes of a flexible body.
     """
 
     rate: float
     joint: str
     cause: str
+    mode: str = ""
 
     def __str__(self) -> str:
         rate = f"of {self.rate:.2g}" if self.rate < _FAST else f"above {_FAST:g}"
-        return f"the {self.cause} of joint {self.joint!r} (a rate {rate} 1/s)"
+        mode = f"mode {self.mode}, " if self.mode else ""
+        return f"the {self.cause} of joint {self.joint!r} ({mode}a rate {rate} 1/s)"
 
     def advice(self, h: float, integrator: str) -> str:
         """Why steps of h [s] are too long, and what to do about it."""
@@ -80,12 +83,14 @@ def _stiffest(system: System, model: Model, q: np.ndarray) -> Stiffest | None:
     closed = system.has_loops and not (model.switches or any(x.driven for x in model.loops))
     rate, dof = _fastest(model, tuple(K), tuple(D), tuple(q) if closed else None)
     weights = {name: d[dof] + k[dof] / max(rate, 1e-9) for name, (k, d) in parts.items()}
-    return Stiffest(rate, _joint(model, dof), max(weights, key=weights.__getitem__))
+    joint, mode = _joint(model, dof)
+    return Stiffest(rate, joint, max(weights, key=weights.__getitem__), mode)
 
 
-def _joint(model: Model, dof: int) -> str:
-    """The name of the joint that a DoF belongs to."""
-    return next(j.name for j in model.joints if dof in range(model.nv)[model.v_slice(j.name)])
+def _joint(model: Model, dof: int) -> tuple[str, str]:
+    """The name of the joint that a DoF belongs to, and that of its mode if it is one of a flexible body."""
+    j = next(j for j in model.joints if dof in range(model.nv)[model.v_slice(j.name)])
+    return j.name, j.kind.mode_names[dof - model.v_slice(j.name).start] if isinstance(j.kind, Modal) else ""
 
 
 @functools.lru_cache(maxsize=64)
@@ -160,7 +165,7 @@ def measured(system: System, x: Mapping[str, Sequence[float]]) -> Stiffest | Non
     if not (K.any() or D.any()):
         return None
     rate, dof = _fastest(model, tuple(K), tuple(D), None)
-    return Stiffest(rate, _joint(model, dof), LAW)
+    return Stiffest(rate, _joint(model, dof)[0], LAW)
 
 
 def _along(n: int, i: int, size: float) -> list[float]:

@@ -220,6 +220,7 @@ _PROBED = 16  # runs of a batch in which they are
 _SLOW = 1e-9  # rad/s or m/s: what is slower counts as this fast
 _ROUNDED = 1e-6  # of the largest speed of all joints, and of what gravity adds in a second: the same
 _DIGITS = 8.0  # of rounding, which is no error of a step
+LASTING = 32  # steps over which errors that implicit steps damp fade from a mean
 
 
 @dataclass(frozen=True)
@@ -238,12 +239,15 @@ def step_errors(
     inputs_at: Callable,
     order: int,
     weight: float,
+    further: int = 0,
 ) -> StepErrors | None:
     """An estimate from steps that are taken once whole and once in halves; None if none succeeds.
 
     The velocities after both differ by (1 − 2⁻ᵖ) times the error of the whole one, p the order. Angles and lengths are
     compared each with their own kind; beside other speeds, or the weight of the links, very slow ones are rounding.
     units: of the DoF. inputs_at(number): the inputs of a step, as those of the loop. weight: of gravity [m/s²].
+    further: steps that follow both; what counts is the mean of the differences after each. Implicit steps damp what
+    they do not resolve, so that errors in it do not add up; the mean over LASTING of them leaves the errors that do.
     """
     moved = np.flatnonzero(p.counts)  # the others ended where they began
     if not len(moved):
@@ -255,8 +259,9 @@ def step_errors(
     groups = [[k for k, unit in enumerate(units) if unit == kind] for kind in dict.fromkeys(units)]
     found = []
     for sample in _probes(speeds):
-        whole, halves, well = _repeated(loop, p, layout, runs, int(sample), inputs_at(int(sample) * loop.grid.every))
-        found.append(np.where(well[:, None], np.abs(whole - halves), np.nan))
+        inputs = inputs_at(int(sample) * loop.grid.every)
+        difference, well = _repeated(loop, p, layout, runs, int(sample), inputs, further)
+        found.append(np.where(well[:, None], np.abs(difference), np.nan))
     errors = np.array(found) / (1.0 - 0.5**order)
     shares = []
     slow = np.maximum(_ROUNDED * np.maximum(np.nanmax(speeds, axis=(1, 2), initial=0.0), weight), _SLOW)
@@ -280,9 +285,18 @@ def _probes(speeds: np.ndarray) -> np.ndarray:
 
 
 def _repeated(
-    loop: TimeLoop, p: Progress, layout: StateLayout, runs: np.ndarray, sample: int, inputs: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Velocities (n, nv) one step after a sample, taken whole and in halves, and where both succeed."""
+    loop: TimeLoop,
+    p: Progress,
+    layout: StateLayout,
+    runs: np.ndarray,
+    sample: int,
+    inputs: np.ndarray,
+    further: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """How velocities (n, nv) differ after a step from a sample, taken whole and in halves, and where all succeed.
+
+    The mean of these differences, and of those after each of `further` steps.
+    """
     h, places = loop.grid.h, layout.places
     constants = loop.constants[runs] if len(loop.constants) > 1 else loop.constants
     controls = np.ascontiguousarray(inputs[runs] if len(inputs) > 1 else inputs, loop.rollout.dtype)
@@ -306,9 +320,13 @@ def _repeated(
                 after[:, places[name]] = state[:, places[name]]
         return after
 
-    whole, halves = taken(state, 0.0, 1.0), taken(taken(state, 0.0, 0.5), 0.5, 0.5)
     v = places["v"]
-    return whole[:, v].astype(float), halves[:, v].astype(float), why == 0
+    whole, halves = taken(state, 0.0, 1.0), taken(taken(state, 0.0, 0.5), 0.5, 0.5)
+    difference = whole[:, v].astype(float) - halves[:, v]
+    for k in range(1, further + 1):
+        whole, halves = taken(whole, float(k), 1.0), taken(halves, float(k), 1.0)
+        difference += whole[:, v].astype(float) - halves[:, v]
+    return difference / (1 + further), why == 0
 
 
 _SILENCE = 1.0  # s before the bar is drawn

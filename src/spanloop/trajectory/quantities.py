@@ -53,6 +53,16 @@ def of_bodies(run: Trajectory, function: str, *letters: str) -> np.ndarray:
     return joined(run, [(t, one(t)) for t in topologies(run, loops=False)])
 
 
+def strain_energy(run: Trajectory) -> dict[str, np.ndarray]:
+    """Strain energy (..., n) of each flexible body by name; NaN where it is not in the model."""
+    if has_same_joints(run):
+        return run.robot.strain_energy(run.q)
+    parts = [piece.strain_energy for piece in run.pieces]
+    nothing = [np.full((*run.batch, len(piece)), np.nan) for piece in run.pieces]
+    names = dict.fromkeys(name for part in parts for name in part)
+    return {n: np.concatenate([p.get(n, no) for p, no in zip(parts, nothing, strict=True)], axis=-1) for n in names}
+
+
 _OF_CENTRE = {"momentum": 6, "center_of_mass": 3}  # how many numbers they have; without mass there is no centre
 
 

@@ -279,6 +279,14 @@ class Trajectory:
         return quantities.of_bodies(self, "energy", "q", "v")
 
     @cached_property
+    def strain_energy(self) -> Mapping[str, Array]:
+        """Strain energy (..., n) of each flexible body by name [J]; a part of the potential energy.
+
+        NaN where a body is not in the model.
+        """
+        return quantities.strain_energy(self)
+
+    @cached_property
     def momentum(self) -> Array:
         """[angular; linear] momentum (..., n, 6) about the centre of mass in world axes [N m s, N s]."""
         return quantities.of_bodies(self, "momentum", "q", "v")
@@ -383,7 +391,9 @@ class Trajectory:
         bounds: energy=1e-6 and momentum=1e-6, relative to what the motion exchanges, closure=1e-9 rad or of the loop's
         length, velocity=1e-8 of that in a second, quaternion=1e-9, step=1e-3: the errors of all steps over the largest
         speed; residual=1e-9 m/s and penetration=1e-6 m of contacts. Of runs in float32: 1e-5, 1e-5, 1e-5, 1e-4, 1e-6,
-        1e-3, 1e-4, 1e-4. meshes=True: also measures, with MuJoCo, whether collision shapes without a contact overlap
+        1e-3, 1e-4, 1e-4. Of flexible bodies: strain=0.01 of a fibre, slope=0.2 rad, truncation=0.01 of the strain
+        energy in the last mode of a direction, modes=1e-4 of the energy in modes that steps do not resolve.
+        meshes=True: also measures, with MuJoCo, whether collision shapes without a contact overlap
         (docs/contacts.md).
         """
         from spanloop.trajectory.audit.audit import audit
@@ -427,8 +437,8 @@ class Trajectory:
     # ---- pictures
 
     def plot(self, what: str, names: Sequence[str] | str | None = None, *, ax: Any = None, **options: Any) -> Any:
-        """Draw a figure with matplotlib: "q", "v", "a", "tau", "reactions", "contacts", "energy", "closure_residual" or
-        "phase".
+        """Draw a figure with matplotlib: "q", "v", "a", "tau", "reactions", "contacts", "energy", "closure_residual",
+        "phase", or of flexible bodies "deflection" and "modes".
 
         names: of the joints, loops or contacts in it; all by default. ax: axes to draw on. Returns the axes, a tuple of
         them if units differ; spanloop.view.plots documents the options of each figure.

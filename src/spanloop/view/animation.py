@@ -17,7 +17,7 @@ from spanloop.view.body_shapes import Shape
 from spanloop.view.contact_forces import COLORS, ContactForces, contact_forces
 from spanloop.view.moving_scene import MovingScene, moving_scene
 from spanloop.view.noise import noise_levels
-from spanloop.view.scene import Scene, matrix
+from spanloop.view.scene import Scene, SceneBody, matrix
 from spanloop.view.svg import Plot, document, element, halo, moving, number, points, text
 
 if TYPE_CHECKING:
@@ -184,9 +184,12 @@ def _strokes(moved: MovingScene) -> list[Stroke]:
     out = [
         s
         for k, body in enumerate(seen.bodies)
-        for shape in body.shapes
+        for shape in (body.shapes if body.segment_of is None else ())
         for s in _of_shape(shape, at[:, k], shape.color or body.color, present[:, k])
     ]
+    for k in dict.fromkeys(b.segment_of for b in seen.bodies if b.segment_of is not None):
+        row = [i for i, b in enumerate(seen.bodies) if b.segment_of == k]
+        out.append(_of_segments([seen.bodies[i] for i in row], at[:, row], present[:, k]))
     for p in seen.patches:
         for line in p.lines() if p.body else ():
             world = np.einsum("nij,cj->nci", at[:, p.body, :3, :3], line) + at[:, p.body, None, :3, 3]
@@ -242,6 +245,31 @@ def _of_shape(shape: Shape, at: np.ndarray, color: str, shown: np.ndarray) -> li
     local = corners @ own[:3, :3].T + own[:3, 3]
     world = np.einsum("nij,cj->nci", at[:, :3, :3], local) + at[:, None, :3, 3]
     return [Stroke(world, width, color, closed, float(np.nanmean(VIEW.nearness(world))), shown)]
+
+
+def _of_segments(row: list[SceneBody], at: np.ndarray, shown: np.ndarray) -> Stroke:
+    """A flexible body as one outline: both edges of its segments, at poses (n, k, 4, 4), as they are seen."""
+    sizes = np.array([_box(b.shapes[0]) for b in row])
+    ahead = 0.5 * sizes[:, :1] * at[..., :3, 0]
+    starts, ends = at[..., :3, 3] - ahead, at[..., :3, 3] + ahead
+    middle = np.concatenate([starts[:, :1], 0.5 * (ends[:, :-1] + starts[:, 1:]), ends[:, -1:]], axis=1)
+    right, up = VIEW.axes
+    side = (at[..., :3, 0] @ up)[..., None] * right - (at[..., :3, 0] @ right)[..., None] * up  # across, in the picture
+    side /= np.maximum(np.linalg.norm(side, axis=-1, keepdims=True), 1e-300)
+    wide = [np.abs((side * at[..., :3, j]).sum(axis=-1)) * sizes[:, j] for j in (1, 2)]
+    is_round = row[0].shapes[0].kind != "box"
+    half = 0.5 * side * (np.hypot(*wide) if is_round else wide[0] + wide[1])[..., None]
+    half = np.concatenate([half[:, :1], 0.5 * (half[:, :-1] + half[:, 1:]), half[:, -1:]], axis=1)
+    edges = np.concatenate([middle + half, (middle - half)[:, ::-1]], axis=1)
+    color = row[0].shapes[0].color or row[0].color
+    return Stroke(edges, 0.0, color, True, float(np.nanmean(VIEW.nearness(middle))), shown)
+
+
+def _box(shape: Shape) -> tuple[float, float, float]:
+    """Length along x and widths along y and z [m] of a segment."""
+    if shape.kind == "box":
+        return shape.size  # type: ignore[return-value]
+    return shape.size[1], 2.0 * shape.size[0], 2.0 * shape.size[0]
 
 
 def _below(run: Trajectory, forces: bool) -> tuple[str, dict[str, np.ndarray]]:

@@ -47,8 +47,9 @@ def axis_of(kind: JointKind) -> Floats3 | None:
 
 
 def is_pictured(model: Model) -> bool:
-    """Whether the model's file shows most of its bodies; then the others have nothing to show."""
-    solid = [b for b in model.bodies if b.geometry or b.inertia.mass > 0.0]
+    """Whether the model's file shows most of its bodies; then the others have nothing to show, but flexible ones."""
+    bending = {j.child for j in model.joints if j.kind.bends}
+    solid = [b for b in model.bodies if (b.geometry or b.inertia.mass > 0.0) and b.name not in bending]
     return bool(solid) and sum(bool(b.geometry) for b in solid) >= PICTURED * len(solid)
 
 

@@ -49,7 +49,9 @@ class Marks:
         return [self._radius((x.a, x.placement_a.position), (x.b, x.placement_b.position)) for x in self.model.loops]
 
     def _is_hidden(self, joint: Joint) -> bool:
-        """Whether a slide's child is tied to another body at its origin, as a piston at its end."""
+        """Whether a slide's child is tied to another body at its origin, as a piston at its end; modes and nodes."""
+        if joint.kind.bends or joint.kind.rides:
+            return True
         places = [x.placement_a for x in self.model.loops if x.a == joint.child]
         places += [x.placement_b for x in self.model.loops if x.b == joint.child]
         return joint.kind.name == "prismatic" and any(hypot(*p.position) < NEAR * self.size for p in places)

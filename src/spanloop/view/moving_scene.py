@@ -104,10 +104,11 @@ def moving_scene(run: Trajectory, folder: str | Path | None = None) -> MovingSce
         numbers = [run.model.body_number] * len(models)
         there = np.ones((len(models), len(seen.bodies)), bool)
     else:
-        seen, numbers, there = _side_by_side(run, models, folder)
-        at = _held(run, seen, numbers, segments)
+        seen, numbers, there, places = _side_by_side(run, models, folder)
+        at = _held(run, seen, places, segments)
     for k, s in enumerate(run.segments):
         there[k, [numbers[k][name] for name in with_carried(models[k], s.absent)]] = False
+    there = there[:, [k if b.segment_of is None else b.segment_of for k, b in enumerate(seen.bodies)]]
     seen, closed = _with_captured(seen, models, numbers)
     seen = replace(seen, patches=patches(seen.surfaces, at, seen.size))
     events = tuple(_events(run, seen, at, closed, numbers))
@@ -123,8 +124,9 @@ def moving_scene(run: Trajectory, folder: str | Path | None = None) -> MovingSce
 
 def _side_by_side(
     run: Trajectory, models: list[Model], folder: str | Path | None
-) -> tuple[Scene, list[dict[str, int]], np.ndarray]:
-    """The scenes of all models as one, numbers of bodies by name for each segment, and which bodies it has."""
+) -> tuple[Scene, list[dict[str, int]], np.ndarray, list[list[int]]]:
+    """The scenes of all models as one; for each segment of the run numbers of bodies by name, which bodies it has, and
+    the number of each body of its own scene."""
     distinct = list(dict.fromkeys(models))
     firsts = [run.segments[models.index(m)].q[0] for m in distinct]
     scenes = [scene(m, q, folder) for m, q in zip(distinct, firsts, strict=True)]
@@ -139,7 +141,7 @@ def _side_by_side(
     joints, closures, frames, contacts = [], [], [], []
     planes: dict[tuple, SceneSurface] = {}
     for s, by in zip(scenes, offsets, strict=False):
-        bodies += s.bodies[1:]
+        bodies += [replace(b, segment_of=b.segment_of and b.segment_of + by) for b in s.bodies[1:]]
         joints += [replace(j, body=moved(j.body, by), parent=moved(j.parent, by)) for j in s.joints]
         closures += [replace(c, a=moved(c.a, by), b=moved(c.b, by)) for c in s.closures]
         frames += [replace(f, body=moved(f.body, by)) for f in s.frames]
@@ -162,16 +164,15 @@ def _side_by_side(
     there = np.zeros((len(models), len(bodies)), bool)
     for k, own in enumerate(numbers):
         there[k, list(own.values())] = True
-    return whole, numbers, there
+    places = [[moved(k, offsets[i]) for k in range(len(scenes[i].bodies))] for i in which]
+    return whole, numbers, there, places
 
 
-def _held(run: Trajectory, seen: Scene, numbers: list[dict[str, int]], segments: np.ndarray) -> np.ndarray:
+def _held(run: Trajectory, seen: Scene, places: list[list[int]], segments: np.ndarray) -> np.ndarray:
     """Poses (n, n_bodies + 1, 4, 4); of a body that a segment lacks, the next that there is, or the last."""
     at = np.full((len(segments), len(seen.bodies), 4, 4), np.nan)
     for k, s in enumerate(run.segments):
-        own = model_of(run, s)
-        order = [numbers[k][name] for name in own.body_number]
-        at[np.ix_(segments == k, order)] = poses(robot_of(own), s.q)[:, list(own.body_number.values())]
+        at[np.ix_(segments == k, places[k])] = poses(robot_of(model_of(run, s)), s.q)
     for b in range(at.shape[1]):
         known = np.flatnonzero(np.isfinite(at[:, b, 0, 0]))
         if 0 < len(known) < len(at):

@@ -55,9 +55,13 @@ def _branches(model: Model) -> list[int]:
 
 
 def _depths(model: Model) -> list[int]:
+    roots = {j.parent for j in model.joints if j.kind.bends}
+    nodes = {j.child for j in model.joints if j.kind.rides}
+    joined = {j.child for j in model.joints if j.child in roots and j.parent in nodes and not j.kind.nv}
+    within = nodes | joined | {j.child for j in model.joints if j.kind.bends}  # with their parents one flexible body
     depth = {WORLD: 0}
     for joint in model.joints:
-        depth[joint.child] = depth[joint.parent] + 1
+        depth[joint.child] = depth[joint.parent] + (joint.child not in within)
     return [depth[b.name] for b in model.bodies]
 
 

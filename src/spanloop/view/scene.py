@@ -20,6 +20,7 @@ from spanloop.topology import mechanism
 from spanloop.trajectory.quantities import over_samples
 from spanloop.types import Floats3
 from spanloop.view import body_shapes, palette, stand_ins
+from spanloop.view.beams import segments
 from spanloop.view.body_shapes import Shape, axis_of
 from spanloop.view.contact_shapes import SceneSurface, contact_shapes, place_of, surfaces
 from spanloop.view.marks import Marks
@@ -33,7 +34,8 @@ ABSURD_INERTIA = 1.0  # half axis that no body of the mechanism can have, in its
 @dataclass(frozen=True)
 class SceneBody:
     """A body: name, colour ("#rrggbb") of shapes without one, mass [kg], shapes in its frame, the ellipsoid of its
-    inertia, if any, and the shapes of its contacts that are not among them."""
+    inertia, if any, and the shapes of its contacts that are not among them. A segment of a flexible body: of which
+    (number in `bodies`)."""
 
     name: str
     color: str
@@ -41,6 +43,7 @@ class SceneBody:
     shapes: tuple[Shape, ...]
     inertia: Shape | None
     contacts: tuple[Shape, ...] = ()
+    segment_of: int | None = None
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,8 @@ class SceneContact:
 
 @dataclass(frozen=True)
 class Scene:
-    """The visible parts of a model. bodies[0] is the world; body i is the child of joints[i − 1].
+    """The visible parts of a model. bodies[0] is the world; body i is the child of joints[i − 1]. Segments of flexible
+    bodies follow, without joints.
 
     surfaces: planes that others touch; patches: the parts of them that are shown.
     size [m]: approximate size of the mechanism, which scales markers, arrows and cameras. notes: what the scene shows
@@ -128,7 +132,7 @@ def scene(model: Model, q: ArrayLike | None = None, folder: str | Path | None = 
     at = poses(robot, model.neutral() if q is None else np.asarray(q, float))
     bodies, size, notes, lost = _bodies(model, at, folder)
     number = model.body_number
-    marks = Marks(model, [b.shapes for b in bodies], size)
+    marks = Marks(model, _marked(model, bodies, size), size)
     planes = surfaces(model, size)
     return Scene(
         model.name,
@@ -164,20 +168,28 @@ def _bodies(model: Model, at: np.ndarray, folder: str | Path | None):
         own.append(_sensible(b.name, body_shapes.own_shapes(b, collisions, folder, notes), model, size, notes))
     lost = tuple(dict.fromkeys(notes))
     pictured = body_shapes.is_pictured(model)
+    bent = segments.bent_bodies(model)
     if pictured and any(own):
-        points = _placed_corners(own, at[None])
+        rows = [(s,) for b in bent for s in segments.segment_shapes(b.source, size)]
+        points = _placed_corners([*own, *rows], at[None])
         size = max(float(np.linalg.norm(np.ptp(points.reshape(-1, 3), axis=0))), 1e-6)
     colors = palette.of_bodies(model)
     touching = contact_shapes(model, size)
     stands = (*(() if pictured else stand_ins.stands(model, size)), *touching[0])
     bodies = [SceneBody(WORLD, palette.GROUND, 0.0, stands, None)]
     large = []
+    bending, parts = {b.body for b in bent}, segments.massless_parts(model)
     for k, body in enumerate(model.bodies):
         shapes = own[k + 1]
+        if k + 1 in bending:
+            bodies.append(SceneBody(body.name, colors[k], body.inertia.mass, shapes, None))
+            continue
         seen = [g for g in body.geometry if body_shapes.is_visible(g)]
         hidden = bool(body.geometry) and not seen and any(own)
         if not shapes and not hidden and (any(g.use == "visual" for g in seen) or not pictured):
             shapes = stand_ins.derived(model, body, size)
+            if body.name in parts:  # limbs only, to what is beside it
+                shapes = tuple(s for s in shapes if s.kind != "sphere")
         if not own[k + 1] and not hidden:
             shapes = stand_ins.with_contacts(model, body, shapes, touching[k + 1], size)
         others = tuple(s for s in touching[k + 1] if s not in shapes)
@@ -187,10 +199,27 @@ def _bodies(model: Model, at: np.ndarray, folder: str | Path | None):
         if heavy and full is not None and max(full.size) > ABSURD_INERTIA * size:
             large.append(repr(body.name))
         bodies.append(SceneBody(body.name, colors[k], body.inertia.mass, shapes, inertia, others))
+    bodies += [
+        SceneBody(bodies[b.body].name, bodies[b.body].color, 0.0, (shape,), None, segment_of=b.body)
+        for b in bent
+        for shape in segments.segment_shapes(b.source, size)
+    ]
     if large:
         listed = ", ".join(large[:4]) + (f" and {len(large) - 4} more" if len(large) > 4 else "")
         notes.append(f"these bodies have inertias of far larger ones; their ellipsoids are drawn smaller: {listed}")
     return tuple(bodies), size, tuple(dict.fromkeys(notes)), lost
+
+
+def _marked(model: Model, bodies: Sequence[SceneBody], size: float) -> list[tuple[Shape, ...]]:
+    """The shapes of all bodies on which marks of joints sit; roots and nodes of flexible bodies have their beam's."""
+    shapes = [b.shapes for b in bodies]
+    number = model.body_number
+    for bent in segments.bent_bodies(model):
+        thin = [0.5 * float(x.min()) for x in segments.widths(bent.source, size)[0]]
+        nodes = [number[j.child] for j in model.joints if j.kind.rides and number[j.parent] == bent.body]
+        for k, radius in ((bent.root, thin[0]), *((k, thin[-1]) for k in nodes)):
+            shapes[k] = (*shapes[k], body_shapes.rod((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), radius))
+    return shapes
 
 
 def _sensible(body: str, shapes: tuple[Shape, ...], model: Model, size: float, notes: list[str]) -> tuple[Shape, ...]:
@@ -226,13 +255,18 @@ def large_meshes(model: Model, folder: str | Path | None = None) -> list[tuple[s
 
 
 def poses(robot: Dynamics, q: ArrayLike) -> np.ndarray:
-    """Poses (..., n_bodies + 1, 4, 4) of the world and all bodies at q (..., nq), in one kernel; NaN rows stay NaN."""
+    """Poses (..., n, 4, 4) of the world, all bodies and the segments of flexible ones at q (..., nq), as Scene.bodies.
+
+    One kernel for all bodies; NaN rows stay NaN.
+    """
     model = robot.model
     q = np.asarray(q, float)
     names = list(mechanism(model).anchors)
     order = [names.index(name) for name in (WORLD, *(b.name for b in model.bodies))]
     kernel = robot.kernel("poses")
-    found = over_samples("poses", kernel.evaluate, q if q.ndim > 1 else q[None])[..., order, :, :]
+    rows = q if q.ndim > 1 else q[None]
+    found = over_samples("poses", kernel.evaluate, rows)[..., order, :, :]
+    found = np.concatenate([found, segments.segment_poses(model, found, rows)], axis=-3)
     return found if q.ndim > 1 else found[0]
 
 

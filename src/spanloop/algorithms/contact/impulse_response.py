@@ -31,7 +31,7 @@ def impulse_response(mechanism, frames: tuple[str, ...], redundancy: Redundancy 
     places = {i: tuple(range(6 * k, 6 * k + 6)) for k, i in enumerate(links)}
 
     def result(m, here, world) -> list:
-        return joint_accelerations(m, here, world) + [x for i in links for x in here[i].a]
+        return joint_accelerations(m, here, world) + [x for i in links for x in here[i].a.six]
 
     return Program(
         "impulse_response",
@@ -61,7 +61,7 @@ def link_velocities(mechanism, frames: tuple[str, ...]) -> Program:
         "link_velocities",
         ("q", "v"),
         (*placed(()), outward(move, V=Motion())),
-        lambda m, here, world: [x for i in links for x in here[i].V],
+        lambda m, here, world: [x for i in links for x in here[i].V.six],
         (6 * len(links),),
     )
 

@@ -26,6 +26,9 @@ from spanloop.model.edits.with_part import (
     with_sensor,
     without_losses,
 )
+from spanloop.model.flexible_bodies.rigid import rigid
+from spanloop.model.flexible_bodies.with_flexible import with_flexible
+from spanloop.model.flexible_bodies.with_material import with_material
 
 __all__ = [
     "actuate",
@@ -38,12 +41,14 @@ __all__ = [
     "remove",
     "rename",
     "rezero",
+    "rigid",
     "scale",
     "unactuate",
     "weld",
     "with_actuator",
     "with_contact",
     "with_coupling",
+    "with_flexible",
     "with_frame",
     "with_gravity",
     "with_ground",
@@ -51,6 +56,7 @@ __all__ = [
     "with_inertial_parameters",
     "with_joint",
     "with_loop",
+    "with_material",
     "with_sensor",
     "without_losses",
 ]

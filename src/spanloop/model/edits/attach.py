@@ -12,6 +12,7 @@ from spanloop.model import user_input
 from spanloop.model.contacts.contact import Contact, moved_contact
 from spanloop.model.contacts.contact_check import with_moving_contacts
 from spanloop.model.edits.rename import all_names, renamed
+from spanloop.model.flexible_bodies.attachment import on_root
 from spanloop.model.parts import WORLD, Body, Frame, Joint, Loop, Placement
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def weld(model: Model, a: str, b: str, *, name: str | None = None) -> Model:
     >>> [x.name for x in sl.zoo.puma().weld("tool", "world", name="grip").loops]
     ['grip']
     """
-    start, end = model.frame(a), model.frame(b)
+    start, end = on_root(model, model.frame(a)), on_root(model, model.frame(b))
     if start.body == end.body:
         raise InputError(f"weld: {a!r} and {b!r} are both on body {start.body!r}; they move as one already")
     for carrier, guest in ((start, end), (end, start)):
@@ -96,7 +97,7 @@ def attach(
     if not isinstance(other, type(model)):
         raise InputError(f"attach: {other!r} is no model; expected one, as sl.load(file) or sl.zoo.puma() returns it")
     user_input.name(prefix, "attach: prefix")
-    place = model.frame(at)
+    place = on_root(model, model.frame(at))
     kind = user_input.joint_kind("fixed" if joint is None else joint, "attach")
     name = name or f"{prefix}{other.name}"
     roots = [j for j in other.joints if j.parent == WORLD]

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from spanloop.errors import ModelError
 from spanloop.flexible.beam import Beam
-from spanloop.flexible.modes import Node
+from spanloop.flexible.modes import Modal, Node
 from spanloop.joints import Fixed
 from spanloop.model.parts import Body, Geometry, Inertia, Joint, Placement
 
@@ -53,3 +53,21 @@ def refuse_offset(owner: str, body: str, position: tuple[float, ...], nodes: Ite
             f"({', '.join(nodes)}), and add nodes with sl.flexible.beam(..., nodes={{name: position}}); an offset from "
             f"'{body}.{ROOT}' is a rigid bracket at the root"
         )
+
+
+def modal(joint: Joint) -> Modal:
+    """The kind of a joint whose coordinates are those of modes."""
+    assert isinstance(joint.kind, Modal)
+    return joint.kind
+
+
+def flexible_bodies(joints: Iterable[Joint]) -> dict[str, tuple[Joint, ...]]:
+    """The joints of the modes of each flexible body by the body's name, one for each piece from root to tip."""
+    out: dict[str, tuple[Joint, ...]] = {}
+    for j in joints:
+        if j.kind.bends:
+            name = j.name.removesuffix(f".{MODES}")
+            beam = getattr(modal(j).source, "beam", None)
+            name = name.rpartition(".")[0] if beam is not None and beam.pieces > 1 else name
+            out[name] = (*out.get(name, ()), j)
+    return out

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanloop.errors import InputError, ModelError
+from spanloop.errors import InputError, ModelError, UnsupportedError
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.vector3 import ZERO3, symmetric
 from spanloop.model.edits.fuse import centered
@@ -33,6 +33,8 @@ _SUFFIXES = (
 def inertial_parameters(model: Model) -> Parameters:
     """Return names and values (10 n_bodies,) of the inertial parameters φ, in the order of the regressor's columns.
 
+    Raises UnsupportedError for a model with flexible bodies.
+
     >>> robot = sl.Dynamics(sl.zoo.puma())
     >>> phi = robot.model.inertial_parameters()
     >>> q, v = robot.model.random_state(seed=1)
@@ -43,6 +45,12 @@ def inertial_parameters(model: Model) -> Parameters:
     """
     from spanloop.model.parameters import Parameters
 
+    bending = [j.child for j in model.joints if j.kind.bends]
+    if bending:
+        raise UnsupportedError(
+            f"inertial_parameters: body {bending[0]!r} is flexible; ten numbers do not describe its inertia, and "
+            "torques are not linear in them. Use model.parameters(), or model.rigid(...)"
+        )
     names = tuple(f"{body.name}.{suffix}" for body in model.bodies for suffix in _SUFFIXES)
     values = [x for body in model.bodies for x in _packed(body.inertia)]
     return Parameters(names, np.array(values, dtype=float))

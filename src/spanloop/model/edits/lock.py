@@ -10,6 +10,7 @@ from spanloop.errors import InputError, ModelError, nearest
 from spanloop.joints import Fixed
 from spanloop.model import user_input
 from spanloop.model.contacts.contact_check import with_moving_contacts
+from spanloop.model.flexible_bodies.rigid import held_bodies, held_nodes
 from spanloop.model.parts import Coupling, Joint, Placement
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ def lock(model: Model, *names: str | Iterable[str], at: Mapping[str, float | Seq
 
     A joint that is coupled to a locked one is locked too, where the coupling puts it, and the coupling is removed, with
     a note. Losses, limits and actuators of locked joints are dropped; so are contacts between parts that no longer move
-    against each other, with a note. Raises ModelError where `at` contradicts a
+    against each other, with a note. Modes of a flexible body ("boom.modes") are locked in the shape that their
+    coordinates give: the body is rigid, and its nodes are fixed bodies. Raises ModelError where `at` contradicts a
     coupling.
 
     >>> sl.zoo.puma().lock("joint6", at={"joint5": 0.5}).nv
@@ -42,6 +44,9 @@ def lock(model: Model, *names: str | Iterable[str], at: Mapping[str, float | Seq
     for name in (*neutral, *at):
         if name not in joints:
             raise InputError(f"model {model.name!r} has no joint {name!r}; {nearest(name, joints)}")
+        if joints[name].kind.rides:
+            modes = model.joints[model.body_number[joints[name].parent] - 1].name
+            raise InputError(f"lock: {name!r} is a node of a flexible body and moves with its modes; lock {modes!r}")
     positions = {name: user_input.coordinates(q, joints[name].kind, f"joint {name!r}") for name, q in at.items()}
     notes = _follow(model, positions)
     _must_agree(model, positions)
@@ -49,9 +54,12 @@ def lock(model: Model, *names: str | Iterable[str], at: Mapping[str, float | Seq
         positions.setdefault(name, joints[name].kind.neutral())
     notes += _follow(model, positions)
     notes += [_departure(c) for c in model.couplings if _off(c, positions)]
+    fixed = {j.name: _fixed(j, positions[j.name]) for j in model.joints if j.name in positions}
+    fixed |= held_nodes(model, positions)
     locked = replace(
         model,
-        joints=tuple(_fixed(j, positions[j.name]) if j.name in positions else j for j in model.joints),
+        bodies=held_bodies(model, positions),
+        joints=tuple(fixed.get(j.name, j) for j in model.joints),
         couplings=tuple(c for c in model.couplings if not set(c.joints) & set(positions)),
         actuators=tuple(a for a in model.actuators if a.joint not in positions),
         notes=(*model.notes, *notes),

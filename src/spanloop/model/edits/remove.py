@@ -10,6 +10,7 @@ from spanloop.errors import InputError, nearest
 from spanloop.joints import Free
 from spanloop.model import user_input
 from spanloop.model.contacts.contact import moved_contact
+from spanloop.model.flexible_bodies.pieces import flexible_bodies
 from spanloop.model.parts import WORLD, Joint, Placement
 from spanloop.model.poses import neutral_poses
 
@@ -26,7 +27,8 @@ def remove(model: Model, *names: str | Iterable[str], kind: str | None = None) -
     kind: "body", "joint", "loop", "coupling", "frame", "actuator", "sensor" or "contact", for a name that several
         parts have
 
-    Removing a body removes its subtree and the loops, couplings, actuators, sensors, contacts and frames on it.
+    Removing a body removes its subtree and the loops, couplings, actuators, sensors, contacts and frames on it, and
+    with a flexible body its root and nodes.
     Removing a joint lets its body float: a free joint of the same name on the world replaces it. Contacts on a frame
     that is removed stay, on its body. Notes list the loops, couplings and contacts removed with another part.
     Raises InputError for a name that the model does not have.
@@ -46,6 +48,8 @@ def remove(model: Model, *names: str | Iterable[str], kind: str | None = None) -
 def _kind_of(model: Model, name: str, kind: str | None) -> str:
     """The kind of part that a name belongs to."""
     owners = [k for k, known in _names(model).items() if name in known]
+    if not owners and name in flexible_bodies(model.bodies, model.joints):  # of several pieces
+        owners = ["body"]
     found = [k for k in owners if kind in (None, k)]
     if name == WORLD:
         raise InputError("remove: 'world' is the ground; it stays")
@@ -79,7 +83,7 @@ def _names(model: Model) -> dict[str, list[str]]:
 
 
 def _body(model: Model, name: str) -> Model:
-    removed = {name}
+    removed = {_root(model, name)}
     for j in model.joints:  # parents come first
         if j.parent in removed:
             removed.add(j.child)
@@ -103,9 +107,23 @@ def _body(model: Model, name: str) -> Model:
     return _uncoupled(model, out, joints)
 
 
+def _root(model: Model, name: str) -> str:
+    """The root of a flexible body, which is removed with it unless it is part of another body; other names as is."""
+    found = flexible_bodies(model.bodies, model.joints).get(name)
+    if found is None:
+        return name
+    return found.root if found.root == f"{name}.root" else found.pieces[0].body.name
+
+
 def _joint(model: Model, name: str) -> Model:
     """The joint's body floats; at neutral coordinates it is where it was."""
     old = model.joint(name)
+    if old.kind.bends or old.kind.rides:
+        part = "the modes" if old.kind.bends else "a node"
+        raise InputError(
+            f"remove: joint {name!r} holds {part} of a flexible body, without which its parts are no mechanism; "
+            "remove the body, or hold its shape with model.rigid(...)"
+        )
     at = neutral_poses(model)[old.parent] @ old.placement
     new = Joint(name, Free(), WORLD, old.child, Placement(at.rotation, at.position), actuated=False, where=old.where)
     out = replace(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from spanloop.errors import InputError, nearest
+from spanloop.model.flexible_bodies.pieces import flexible_bodies
 from spanloop.model.parts import WORLD
 
 if TYPE_CHECKING:
@@ -18,7 +19,8 @@ Rule = Callable[[str], str]
 def rename(model: Model, names: Mapping[str, str], *, name: str | None = None) -> Model:
     """Return the model with other names.
 
-    names: {old: new}, for bodies, joints, frames, loops, couplings, actuators, sensors and contacts alike
+    names: {old: new}, for bodies, joints, frames, loops, couplings, actuators, sensors and contacts alike. The name of
+        a flexible body is that of its parts too: {"boom": "mast"} makes "boom.tip" "mast.tip"
     name: a new name for the model itself
 
     Raises InputError for a name that the model does not have, and for the world's.
@@ -28,15 +30,22 @@ def rename(model: Model, names: Mapping[str, str], *, name: str | None = None) -
     """
     if not isinstance(names, Mapping):
         raise InputError(f"rename: names is a {type(names).__name__}; expected a mapping {{'old name': 'new name'}}")
-    known = all_names(model)
+    known, bending = all_names(model), flexible_bodies(model.bodies, model.joints)
     for old, new in names.items():
         if old == WORLD or new == WORLD:
             raise InputError(f"rename: {old!r} to {new!r}; 'world' is the ground's own name and stays")
-        if old not in known:
+        if old not in known and old not in bending:
             raise InputError(f"model {model.name!r} has nothing called {old!r}; {nearest(old, known)}")
         if not isinstance(new, str) or not new:
             raise InputError(f"rename: {old!r} to {new!r}; expected a name")
-    out = renamed(model, lambda n: names.get(n, n))
+    parts = {
+        part: f"{names[old]}.{part.removeprefix(old + '.')}"
+        for old in bending
+        if old in names
+        for part in known
+        if part.startswith(f"{old}.")
+    }
+    out = renamed(model, lambda n: names.get(n, parts.get(n, n)))
     return out if name is None else replace(out, name=name)
 
 

@@ -21,7 +21,8 @@ def rezero(model: Model, q: ArrayLike) -> Model:
     """Return the model whose neutral state is the state q (nq,) of this one.
 
     Angles and displacements count from there, q' = q − q₀; limits, springs and couplings shift with them. Velocities
-    stay the same. Raises UnsupportedError for a joint with several DoF whose springs or limits cannot shift.
+    stay the same. Raises UnsupportedError for a joint with several DoF whose springs or limits cannot shift, and for a
+    deformed flexible body.
 
     >>> model = sl.zoo.four_bar().rezero(sl.zoo.four_bar_start())  # its loop is closed at neutral coordinates
     >>> model.neutral()
@@ -44,6 +45,11 @@ def rezero(model: Model, q: ArrayLike) -> Model:
 def _joint(j: Joint, q: tuple[float, ...]) -> Joint:
     if q == j.kind.neutral():
         return j
+    if j.kind.bends:
+        raise UnsupportedError(
+            f"rezero: joint {j.name!r} holds the modes of a flexible body, which are counted from its undeformed "
+            "shape; give 0 for them"
+        )
     x = j.kind.transform(q)
     rotation, _ = snap_rotation(x.rotation.matrix())
     changed: dict[str, Any] = {"placement": j.placement @ Placement(rotation, x.translation)}

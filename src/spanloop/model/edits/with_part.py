@@ -10,6 +10,7 @@ from spanloop.errors import InputError, nearest
 from spanloop.joints import JointKind
 from spanloop.model import motors, user_input
 from spanloop.model.exact_rotations import snap_rotation
+from spanloop.model.flexible_bodies.attachment import on_root
 from spanloop.model.inertia_check import check_inertia
 from spanloop.model.parts import Actuator, Frame, Inertia, Loop, Placement, Sensor
 from spanloop.model.sensor_settings import check_sensor
@@ -44,7 +45,7 @@ def with_loop(
     >>> model.with_loop("tool", "anchor", "spherical", name="grip").loops[0].b
     'world'
     """
-    start, end = model.frame(a), model.frame(b)
+    start, end = on_root(model, model.frame(a)), on_root(model, model.frame(b))
     name = name or f"{a}_{b}"
     owner = f"loop {name!r}"
     if start.body == end.body:
@@ -119,6 +120,7 @@ def with_frame(
     base = model.frame(body)
     place = Placement(matrix, user_input.three(position, f"{owner}: position"))
     frame = Frame(name, base.body, place if base.placement == Placement() else base.placement @ place)
+    frame = on_root(model, frame)
     note = (f"{owner}: rotation snapped to exact right angles",) if changed else ()
     return replace(model, frames=(*model.frames, frame), notes=(*model.notes, *note))
 
@@ -143,7 +145,8 @@ def with_inertia(
 
     mass [kg]; center: (3,) centre of mass in the body's frame [m]; inertia: about the centre of mass, in the body's
     axes [kg m²], as 3 principal moments, 6 numbers xx xy xz yy yz zz, or a matrix (3, 3).
-    Raises ModelError for an inertia that no body can have.
+    Raises ModelError for an inertia that no body can have, and for a flexible body, whose inertia belongs to its modes:
+    model.with_material changes its density.
 
     >>> sl.zoo.puma().with_inertia("link6", mass=1.5).body("link6").inertia.mass
     1.5
@@ -172,7 +175,9 @@ def with_actuator(model: Model, /, name: str, joint: str, **settings: Any) -> Mo
     """
     kind = model.joint(joint).kind
     if kind.nv == 0:
-        raise InputError(f"actuator {name!r}: joint {joint!r} is fixed; there is nothing to move")
+        raise InputError(
+            f"actuator {name!r}: joint {joint!r} is {kind.name}; there is nothing to move"
+        )
     actuator = Actuator(name, joint, tuple(settings.items()))
     motors.check_settings(actuator)
     return replace(model, actuators=(*model.actuators, actuator))
@@ -205,11 +210,14 @@ def with_sensor(model: Model, /, name: str, kind: str, at: str, **settings: Any)
 def without_losses(model: Model) -> Model:
     """Return the model without damping, friction, armature and springs of its joints and motors.
 
-    Use it to compare with libraries that ignore these.
+    Use it to compare with libraries that ignore these. Flexible bodies keep the stiffness of their modes.
 
     >>> sl.zoo.quadruped().without_losses().joint("fl_knee").damping
     (0.0,)
     """
     actuators = tuple(map(motors.without_losses, model.actuators))
-    joints = (replace(j, damping=(), friction=(), armature=(), stiffness=()) for j in model.joints)
+    joints = (
+        replace(j, damping=(), friction=(), armature=(), stiffness=j.stiffness if j.kind.bends else ())
+        for j in model.joints
+    )
     return replace(model, joints=tuple(joints), actuators=actuators)

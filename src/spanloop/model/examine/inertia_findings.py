@@ -34,7 +34,10 @@ def inertias(model: Model) -> Iterator[Finding]:
     fused = model.fuse()
     sizes = _sizes(fused)
     yield from _massless(fused)
+    thin = {j.child for j in model.joints if j.kind.bends}  # Euler-Bernoulli beams have no width
     for b in fused.bodies:
+        if b.name in thin:
+            continue
         yield from _impossible(b)
         yield from _heavy(b, sizes[b.name])
     for j in fused.joints:
@@ -45,7 +48,7 @@ def inertias(model: Model) -> Iterator[Finding]:
     if filled:
         values = {"mass": filled[0].inertia.mass, "moment": filled[0].inertia.moments[0]}
         yield _together("placeholder", filled, values, "has", "have")
-    yield from _out_of_size([b for b in fused.bodies if b not in filled], sizes, _span(fused))
+    yield from _out_of_size([b for b in fused.bodies if b not in filled and b.name not in thin], sizes, _span(fused))
 
 
 def _together(topic: str, bodies: list[Body], values: dict[str, Any], one: str, many: str) -> Finding:
@@ -67,7 +70,8 @@ def _massless(model: Model) -> Iterator[Finding]:
         weight[j.child] += sum(j.armature)
         if j.parent in weight:
             weight[j.parent] += weight[j.child]
-    gone = {b.name for b in model.bodies if weight[b.name] == 0.0}
+    nodes = {j.child for j in model.joints if j.kind.rides}  # need no mass: their body has it
+    gone = {b.name for b in model.bodies if weight[b.name] == 0.0} - nodes
     parents = {j.child: j.parent for j in model.joints}
     for b in model.bodies:
         if b.name in gone and parents[b.name] not in gone:

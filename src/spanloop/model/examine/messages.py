@@ -34,6 +34,7 @@ SHOWN = 6  # parts that a sentence names; it counts the others
 WORDS = {
     # what moves
     "makeup": Words("fact", "{bodies} on {joints}."),
+    "flexible": Words("fact", "Body {parts} is flexible: {modes}; nodes {nodes}."),
     "base": Words("fact", "{how}."),
     "dofs": Words("fact", "{dofs}; motors can drive {actuated} of them."),
     "nothing_moves": Words(

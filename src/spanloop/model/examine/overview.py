@@ -9,6 +9,7 @@ from pathlib import Path
 
 from spanloop.model.examine.messages import Finding, counted
 from spanloop.model.files.mesh_paths import MOST_SEARCHED, resolve_mesh
+from spanloop.model.flexible_bodies.pieces import flexible_bodies
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD
 from spanloop.model.poses import neutral_poses
@@ -21,6 +22,10 @@ def summary(model: Model) -> Iterator[Finding]:
     listed = ", ".join(f"{n} {kind}" for kind, n in kinds.most_common())
     joints = f"{counted(len(model.joints), 'joint')} ({listed})" if model.joints else "no joints"
     yield Finding("makeup", values={"bodies": counted(model.n_bodies, "body", "bodies"), "joints": joints})
+    for body in flexible_bodies(model.bodies, model.joints).values():
+        hertz = [f for piece in body.pieces for f in piece.frequencies / (2.0 * math.pi)]
+        modes = f"{counted(len(hertz), 'mode')} from {min(hertz):.4g} to {max(hertz):.4g} Hz with the root held"
+        yield Finding("flexible", (repr(body.name),), {"modes": modes, "nodes": body.places()})
     roots = [j for j in model.joints if j.parent == WORLD]
     floating = [j.child for j in roots if j.kind.name == "free"]
     if roots:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import difflib
 import os
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spanloop.errors import FileError, InputError, SpanloopWarning, UnsupportedError, listed
 from spanloop.model.files.loss_report import Written
+from spanloop.model.flexible_bodies.pieces import flexible_bodies
 from spanloop.model.model import Model
 
 if TYPE_CHECKING:
+    from spanloop.flexible.beam import Beam
     from spanloop.model.files.mesh_paths import Folders
 
 _MESH = (
@@ -50,6 +52,7 @@ def load(
     root: str | os.PathLike[str] | None = None,
     repair: bool = False,
     contacts: bool | str = False,
+    flexible: Mapping[str, Beam] | None = None,
 ) -> Model:
     """Return the model in a .urdf, .xml or .mjcf (MJCF), .sdf or .world, .toml, or .csv (Denavit-Hartenberg) file.
 
@@ -62,6 +65,7 @@ def load(
         no mass) by the nearest ones that a body has; a note for each body has both. By default they stay as written.
     contacts: of an MJCF or SDF, whether the pairs of shapes that collide there become contacts (64 at most); "ground":
         those with a shape that is fixed to the world. By default a note has their number. A TOML's are always read.
+    flexible: bodies that become beams, {"upper": sl.flexible.beam(...)}, as model.with_flexible makes them
 
     `model.notes` lists what the loader changed or found suspect. Suspect inertias, Coulomb friction, and parts that are
     left out although they act on the motion also give one SpanloopWarning each.
@@ -94,6 +98,8 @@ def load(
         from spanloop.model.files.toml.reader import with_loops_of
 
         model = with_loops_of(model, checked_path(loops))
+    if flexible is not None:
+        model = _with_beams(model, flexible)
     if repair:
         from spanloop.model.files.inertia_repair import repaired
 
@@ -104,6 +110,14 @@ def load(
     if extension == ".toml" or not suspect:
         return model  # our own format is read as written, notes too
     return replace(model, notes=model.notes + suspect)
+
+
+def _with_beams(model: Model, flexible: Mapping[str, Beam]) -> Model:
+    if not isinstance(flexible, Mapping):
+        raise InputError(f"load: flexible is {flexible!r}; expected a beam by body, {{'upper': sl.flexible.beam(...)}}")
+    for body, beam in flexible.items():
+        model = model.with_flexible(body, beam)
+    return model
 
 
 def save(model: Model, path: str | os.PathLike[str], *, force: bool = False) -> Written:
@@ -152,6 +166,11 @@ def written_for(model: Model, path: Path) -> Written:
 
 
 def _written(model: Model, target: str) -> Written:
+    bending = flexible_bodies(model.bodies, model.joints) if target != "TOML" else {}
+    if bending:
+        rigid = _written(model.rigid(*bending), target)
+        lost = f"that bodies are flexible: {listed(map(repr, bending), 3)}"
+        return replace(rigid, lost=(lost, *rigid.lost))
     match target:
         case "TOML":
             from spanloop.model.files.toml import writer as toml_writer

@@ -8,13 +8,14 @@ default positions. What the user gives comes first.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from spanloop.errors import InputError, Reason, Refusal, StateError, listed
+from spanloop.flexible.modes import Modal
 from spanloop.joints import JointKind
 from spanloop.math import pose, quaternion
 from spanloop.math.spatial import Force, Motion, Transform, combined, power
@@ -68,9 +69,9 @@ class Change:
 
     @cached_property
     def kept(self) -> tuple[str, ...]:
-        """Joints of the new model that have the same name and an equal kind in the old one."""
+        """Joints of the new model with the same name and an equal kind in the old one, or the same modes."""
         old = {j.name: j.kind for j in self.old.joints}
-        return tuple(j.name for j in self.new.joints if old.get(j.name) == j.kind)
+        return tuple(j.name for j in self.new.joints if j.name in old and _same_coordinates(old[j.name], j.kind))
 
     @cached_property
     def moved(self) -> tuple[str, ...]:
@@ -113,12 +114,33 @@ class Change:
             if joint.name in self.moved:
                 at, velocity = before[joint.child]
                 carrier = now[joint.parent][0] @ joint.placement.transform()
-                q[q_part] = self._coordinates(joint, carrier.inverse() @ at)
-                if joint.name not in self.given_v:
+                if joint.kind.rides:
+                    self._check_node(joint, _next(self.new, now[joint.parent], joint, q, v), (at, velocity))
+                else:
+                    q[q_part] = self._coordinates(joint, carrier.inverse() @ at)
+                if joint.name not in self.given_v and not joint.kind.rides:
                     v[v_part] = self._rates(joint, q[q_part].tolist(), now[joint.parent][1], velocity)
-            now[joint.child] = _next(now[joint.parent], joint, q[q_part], v[v_part])
+            now[joint.child] = _next(self.new, now[joint.parent], joint, q, v)
+
+    def _check_node(self, joint: Joint, now: tuple[Transform, Motion], before: tuple[Transform, Motion]) -> None:
+        """A node that takes the place of another joint is where its body was, and moves as it did."""
+        rest = now[0].inverse() @ before[0]
+        away, speed = np.linalg.norm(rest.translation), max(map(abs, before[1] - now[1]))
+        turned = np.abs(np.array(rest.rotation.matrix()) - np.eye(3)).max()
+        if away > FITS or turned > FITS or speed > FITS * (1.0 + max(map(abs, before[1]))):
+            raise InputError(
+                f"continued: {joint.name!r} is now a node of a flexible body, and not where body {joint.child!r} was: "
+                f"{1e3 * away:.3g} mm and {1e3 * turned:.3g} mrad are left, and {speed:.3g} m/s or rad/s. Give q= and "
+                "v= of the modes"
+            )
 
     def _coordinates(self, joint: Joint, x: Transform) -> tuple[float, ...]:
+        old = {j.name: j.kind for j in self.old.joints}.get(joint.name)
+        if joint.kind.bends and old is not None and old.bends:
+            raise InputError(
+                f"continued: joint {joint.name!r} has other modes than before, whose coordinates do not follow from "
+                f"the old ones. Give q={{{joint.name!r}: ...}} and v={{{joint.name!r}: ...}}"
+            )
         found, miss = coordinates(joint.kind, x)
         if max(map(abs, miss)) <= FITS:
             return found
@@ -147,13 +169,38 @@ def motions(model: Model, q: np.ndarray, v: np.ndarray) -> Motions:
     """Poses and velocities of all bodies at one state q (nq,), v (nv,)."""
     out: Motions = {WORLD: (Transform(), Motion())}
     for joint in model.joints:
-        out[joint.child] = _next(out[joint.parent], joint, q[model.q_slice(joint.name)], v[model.v_slice(joint.name)])
+        out[joint.child] = _next(model, out[joint.parent], joint, q, v)
     return out
 
 
-def _next(parent: tuple[Transform, Motion], joint: Joint, q: np.ndarray, v: np.ndarray) -> tuple[Transform, Motion]:
-    across = joint.placement.transform() @ joint.kind.transform(q.tolist())
-    return parent[0] @ across, across.T @ parent[1] + combined(joint.kind.motion_space(q.tolist()), v.tolist())
+def _next(
+    model: Model, parent: tuple[Transform, Motion], joint: Joint, q: np.ndarray, v: np.ndarray
+) -> tuple[Transform, Motion]:
+    """Pose and velocity of a joint's body; q (nq,), v (nv,): of the whole model."""
+    if joint.kind.rides:
+        modes = model.joints[model.body_number[joint.parent] - 1].name
+        seat = joint.kind.seat((), q[model.q_slice(modes)].tolist())
+        across = joint.placement.transform() @ Transform(seat.rotation, seat.translation)
+        own = combined(seat.columns, v[model.v_slice(modes)].tolist())  # type: ignore[attr-defined]
+        return parent[0] @ across, across.T @ parent[1] + own
+    here, rates = q[model.q_slice(joint.name)].tolist(), v[model.v_slice(joint.name)].tolist()
+    across = joint.placement.transform() @ joint.kind.transform(here)
+    moved = across.T @ parent[1]
+    if joint.kind.bends:  # its frame does not move with the modes
+        return parent[0] @ across, moved
+    return parent[0] @ across, moved + combined(joint.kind.motion_space(here), rates)
+
+
+def _same_coordinates(old: JointKind, new: JointKind) -> bool:
+    """Whether coordinates mean the same: equal kinds, or modes of a beam of another material."""
+    if old == new or not (isinstance(old, Modal) and isinstance(new, Modal)):
+        return old == new
+    if old.source is None or new.source is None or old.source.number != new.source.number:
+        return False
+    a, b = old.source.beam, new.source.beam
+    material = {name: getattr(a, name) for name in ("E", "G", "density", "damping")}
+    same_ratio = abs(a.G * b.E - b.G * a.E) <= 1e-9 * a.G * b.E
+    return replace(b, **material) == a and (a.theory == "euler-bernoulli" or same_ratio)
 
 
 def coordinates(kind: JointKind, x: Transform) -> tuple[tuple[float, ...], Motion]:

@@ -1,7 +1,8 @@
-"""The implicit midpoint rule: second order, keeps quadratic invariants, for stiff springs and long runs.
+"""The implicit midpoint rule: second order, keeps quadratic invariants, for long runs.
 
 The acceleration at the middle of the step is found by repetition. A run has converged when a round changes the
 velocity by less than TOLERANCE of itself; one that has not after MOST rounds ends with the reason not_converged.
+Repetition converges while the step times the fastest frequency is below 2: stiff springs are for `implicit`.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanloop.flexible.deformation import SLOPE
 from spanloop.loops.assembly import SMALL
 from spanloop.loops.closure_errors import mechanism_of, rows_of
 from spanloop.loops.constraint_rank import structure
@@ -17,6 +18,7 @@ from spanloop.trajectory.audit.balances import balance, highest
 from spanloop.trajectory.audit.contact_findings import acts, complementarity, contact_findings
 from spanloop.trajectory.audit.event_findings import event_findings, worst_of
 from spanloop.trajectory.audit.findings import NOT_JUDGED, NOT_WELL, WELL, Audit, Finding, doubted, verdict_on
+from spanloop.trajectory.audit.flexible_findings import damped_modes, flexible_findings
 from spanloop.trajectory.audit.joint_limits import GIVES_WAY, exceeded, has_spring, limited
 from spanloop.trajectory.audit.undeclared_overlaps import overlap_finding
 from spanloop.trajectory.contacts.contact_samples import Points, is_alike, number_type
@@ -43,7 +45,8 @@ _TILTS = 30.0  # by which a misalignment may exceed that of a few states
 class Bounds:
     """Bounds of an audit, those of a run in float64; limit: rad or m beyond a limit that are rounding; impact: of the
     largest kinetic energy, by which an impact may add to it; residual [m/s] and penetration [m] of contacts; rounding:
-    of the energy."""
+    of the energy. Of flexible bodies: strain of a fibre; slope [rad]; truncation: strain energy in the last mode of a
+    direction, of the body's; modes: energy of vibrations that steps do not resolve, of what is at stake."""
 
     energy: float = 1e-6
     momentum: float = 1e-6
@@ -56,6 +59,10 @@ class Bounds:
     residual: float = 1e-9
     penetration: float = 1e-6
     rounding: float = 1e-12
+    strain: float = 0.01
+    slope: float = SLOPE
+    truncation: float = 0.01
+    modes: float = 1e-4
 
 
 _FLOAT32 = Bounds(energy=1e-5, momentum=1e-5, closure=1e-5, velocity=1e-4, quaternion=1e-6, limit=1e-6, impact=1e-5,
@@ -78,17 +85,22 @@ def audit(
     step: float | None = None,
     residual: float | None = None,
     penetration: float | None = None,
+    strain: float | None = None,
+    slope: float | None = None,
+    truncation: float | None = None,
+    modes: float | None = None,
     meshes: bool = False,
 ) -> Audit:
     """The findings on a run or batch; meshes: also on shapes without a contact that overlap, which takes MuJoCo.
 
     Bounds: energy and momentum relative to what is at stake in the motion; closure [rad, or of the loop's length],
     velocity [the same in a second] of closures; quaternion: off unit length; step: the errors of all steps together,
-    as a share of the largest speed; residual [m/s] and penetration [m] of contacts. By default those of the run's
-    number type (bounds_of).
+    as a share of the largest speed; residual [m/s] and penetration [m] of contacts; strain, slope [rad], truncation and
+    modes of flexible bodies (flexible_findings). By default those of the run's number type (bounds_of).
     """
     given = {"energy": energy, "momentum": momentum, "closure": closure, "velocity": velocity,
-             "quaternion": quaternion, "step": step, "residual": residual, "penetration": penetration}  # fmt: skip
+             "quaternion": quaternion, "step": step, "residual": residual, "penetration": penetration,
+             "strain": strain, "slope": slope, "truncation": truncation, "modes": modes}  # fmt: skip
     b = replace(bounds_of(run), **{name: x for name, x in given.items() if x is not None})
     if run.batch and run.events is not NO_EVENTS and (len(run.events) or run.events.switches):
         found = _of_runs(run, b)
@@ -119,6 +131,7 @@ def _of_motion(run: Trajectory, b: Bounds) -> list[Finding]:
     closed = [view for view in views if view.closure_error.shape[-1]]
     findings += worst_of((_closure(view, b.closure), _closure_velocity(view, b.velocity)) for view in closed)
     findings += contact_findings(run, b.residual, b.penetration, b.impact)
+    findings += worst_of(flexible_findings(view, b.strain, b.slope, b.truncation, b.modes) for view in views)
     return [*findings, *_quaternions(run, b.quaternion), *_limits(run, b.limit)]
 
 
@@ -182,18 +195,20 @@ def _energy(run: Trajectory, b: Bounds) -> Finding:
     if driven:
         sentence = f"Loop {driven[0]!r} is driven; the work that this takes is not recorded."
         return Finding("energy", np.nan, bound, "J", NOT_JUDGED, sentence)
-    found = balance(run)
+    course = balance(run)
     rounding = b.rounding * highest(np.abs(run.energy).max(axis=-1))
-    allowed = np.maximum(bound * found.scale, rounding)
-    value, limit, doubt, where, k = _worst(run, found.error, found.doubt, allowed)
+    allowed = np.maximum(bound * course.scale, rounding)
+    value, limit, doubt, where, k = _worst(run, course.error, course.doubt, allowed)
     stake = f"{bound:g} of what is at stake" if limit > rounding[k[:-1]] else "for rounding"
     against = f"(bound {limit:.2g} J, {stake})"
-    if not found.work:
+    if not course.work:
         sentence = f"Nothing does work; energy changes by up to {value:.2g} J{where} {against}."
-        return Finding("energy", value, limit, "J", verdict_on(value, limit, 0.0), sentence)
-    did = ", ".join(f"{name} {x[k[:-1]]:.4g} J" for name, x in found.work.items())
+        verdict = verdict_on(value, limit, 0.0)
+        return Finding("energy", value, limit, "J", verdict, sentence + damped_modes(run) * (verdict == NOT_WELL))
+    did = ", ".join(f"{name} {x[k[:-1]]:.4g} J" for name, x in course.work.items())
     sentence = f"Work of {did}; energy differs from it by up to {value:.2g} J{where} {against}."
-    return doubted("energy", value, limit, doubt, "J", sentence, *_why(run))
+    found = doubted("energy", value, limit, doubt, "J", sentence, *_why(run))
+    return replace(found, sentence=found.sentence + damped_modes(run)) if found.verdict == NOT_WELL else found
 
 
 def _why(run: Trajectory) -> tuple[str, ...]:

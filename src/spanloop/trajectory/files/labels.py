@@ -61,6 +61,8 @@ def contact_components(model: Model) -> list[str]:
 
 
 def _named(joint: Joint, count: int, names: dict[str, tuple[str, ...]]) -> list[Name]:
+    if joint.kind.bends:
+        return [(joint.name, mode) for mode in joint.kind.mode_names]  # type: ignore[attr-defined]
     known = ("",) if count == 1 else (names | _BOTH).get(joint.kind.name, ())
     parts = known if len(known) == count else map(str, range(count))
     return [(joint.name, part) for part in parts]

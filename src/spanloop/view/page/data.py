@@ -17,6 +17,8 @@ from spanloop.model import Model
 from spanloop.trajectory import report
 from spanloop.trajectory.files import labels
 from spanloop.view import palette
+from spanloop.view.beams.deflection import curves, nodes
+from spanloop.view.beams.segments import segment_count
 from spanloop.view.body_shapes import Shape
 from spanloop.view.columns import Column, columns, largest_error, models_of
 from spanloop.view.contact_forces import ContactForces, contact_forces, peaks, slip_speed
@@ -129,7 +131,10 @@ def thinned(run: Trajectory, frames: int) -> Trajectory:
 def _frames(run: Trajectory) -> int:
     """How many frames to keep: RATE frames a second, limited by the size of the file."""
     models = (run.model, *models_of(run))
-    largest = max(7 * (m.n_bodies + 1) + m.nq + 2 * m.nv + 8 * len(m.loops) + 4 + _of_contacts(m) for m in models)
+    largest = max(
+        7 * (m.n_bodies + segment_count(m) + 1) + m.nq + 2 * m.nv + 8 * len(m.loops) + 4 + _of_contacts(m)
+        for m in models
+    )
     return int(min(RATE * run.duration + 1, BYTES / (4 * largest)))
 
 
@@ -188,6 +193,7 @@ def _seen(seen: Scene) -> dict[str, Any]:
                 "shapes": [_shape(s, numbers) for s in b.shapes],
                 "inertia": _shape(b.inertia, numbers) if b.inertia else None,
                 "contacts": [_shape(s, numbers) for s in b.contacts],
+                "segment_of": b.segment_of,
             }
             for b in seen.bodies
         ],
@@ -247,6 +253,10 @@ def _groups(run: Trajectory, whole: Trajectory, seen: Scene, notes: list[str]) -
         except SpanloopError as error:
             notes.append(str(error))
     out += _contact_groups(run, whole)
+    bent = curves(run, list(dict.fromkeys(name for m in models_of(run) for name in nodes(m))))
+    if bent:
+        names, values = zip(*bent, strict=True)
+        out.append(_group("deflection", "Deflection of nodes", "m", list(names), np.column_stack(values)))
     q = columns(run, "q", labels.coordinates, labels.coordinate_units)
     v = columns(run, "v", labels.dofs, labels.dof_units)
     tau = [c for c in columns(run, "tau", labels.dofs, labels.torque_units) if np.nan_to_num(c.values).any()]
@@ -317,7 +327,7 @@ def _arrows(run: Trajectory, moved: MovingScene, notes: list[str]) -> list[dict[
             out.append({"name": c.name, "body": c.b, "at": _flat(c.placement_b), "values": packed(six)})
     except SpanloopError as error:
         notes.append(str(error))
-    number = {b.name: k for k, b in enumerate(moved.scene.bodies)}
+    number = {b.name: k for k, b in enumerate(moved.scene.bodies) if b.segment_of is None}
     here = [1.0, 0, 0, 0, 0, 1.0, 0, 0, 0, 0, 1.0, 0, 0, 0, 0, 1.0]
     for name, six in (run.forces or {}).items():
         out.append({"name": f"force on {name}", "body": number[name], "at": here, "values": packed(six)})

@@ -12,8 +12,11 @@ import numpy as np
 from spanloop.errors import InputError, SpanloopWarning
 from spanloop.loops.arguments import dof_names
 from spanloop.loops.closure_errors import mechanism_of
+from spanloop.model import Model
 from spanloop.model.files.file_io import write_file
 from spanloop.trajectory import EndReason, Outcome, Segment, Trajectory
+from spanloop.trajectory.files import labels
+from spanloop.view.beams.segments import segment_count
 from spanloop.view.moving_scene import moving_scene
 from spanloop.view.noise import least_force, noise_levels
 from spanloop.view.page.data import BYTES, closure_group, picture
@@ -90,7 +93,7 @@ def modes_data(
 def shapes_run(modes: Modes, numbers: Sequence[int], amplitude: float | None = None) -> Trajectory:
     """The modes one after the other, each for one period of PERIOD seconds, with the loops closed at every sample."""
     model = modes.robot.model
-    samples = int(np.clip(BYTES / (28 * (model.n_bodies + 1) * len(numbers)), LEAST, MOST))
+    samples = int(np.clip(BYTES / (28 * (model.n_bodies + segment_count(model) + 1) * len(numbers)), LEAST, MOST))
     motions = [modes.motion(k, amplitude=amplitude, samples=samples) for k in numbers]
     times = [i * (PERIOD + PAUSE) + phases * (PERIOD / (2.0 * np.pi)) for i, (phases, _) in enumerate(motions)]
     q = np.concatenate([x for _, x in motions])
@@ -123,8 +126,14 @@ def _parts(modes: Modes, number: int) -> list[tuple[str, float, str]]:
     shape = modes.shapes[:, number] / np.array(mechanism_of(model).dof_lengths)
     shape = shape / shape[np.argmax(np.abs(shape))]
     order = [int(k) for k in np.argsort(-np.abs(shape).round(9), kind="stable")[:PARTS] if abs(shape[k]) > 1e-3]
-    names = dof_names(model)
+    names = [mode or name for mode, name in zip(_mode_names(model), dof_names(model), strict=True)]
     return [(names[k], float(np.copysign(abs(shape[k]), shape[k].real)), _words(complex(shape[k]))) for k in order]
+
+
+def _mode_names(model: Model) -> list[str]:
+    """The name of each DoF that is a mode of a flexible body; "" for others."""
+    bends = {j.name for j in model.joints if j.kind.bends}
+    return [labels.joined(*name) if name[0] in bends else "" for name in labels.dofs(model)]
 
 
 def _words(x: complex) -> str:

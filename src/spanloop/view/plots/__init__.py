@@ -6,6 +6,7 @@ with several units has one panel for each: `ax` takes as many axes, and the func
 """
 
 from spanloop.view.plots.contact_figures import contact_states, contacts
+from spanloop.view.plots.flexible_figures import deflection, modes
 from spanloop.view.plots.linear_figures import bode, poles
 from spanloop.view.plots.operation_counts import counts, scaling
 from spanloop.view.plots.run_figures import (
@@ -33,7 +34,9 @@ __all__ = [
     "contacts",
     "coordinates",
     "counts",
+    "deflection",
     "energy",
+    "modes",
     "operator_sparsity",
     "phase",
     "plot",

@@ -29,6 +29,7 @@ from spanloop.view.plots.canvas import (
     style_axes,
 )
 from spanloop.view.plots.contact_figures import contacts
+from spanloop.view.plots.flexible_figures import deflection, modes
 from spanloop.view.plots.series import Names, Series, cut, draw, legend_title, line
 
 if TYPE_CHECKING:
@@ -223,13 +224,15 @@ FIGURES: dict[str, Callable[..., Any]] = {
     "energy": energy,
     "closure_residual": closure_residual,
     "phase": phase,
+    "deflection": deflection,
+    "modes": modes,
 }
 
 LETTERS = {"q": "coordinates", "v": "velocities", "a": "accelerations", "tau": "torques"}
 
 
 def plot(run: Trajectory, what: str, names: Names = None, *, ax: Any = None, **options: Any) -> Any:
-    """Draw the figure `what` of a run and return its axes. names: of the joints, loops or contacts in it
+    """Draw the figure `what` of a run and return its axes. names: of the joints, loops, contacts or nodes in it
     (default: all).
 
     what: a key of FIGURES, or q, v, a, tau. options: those of the figure's own function.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from spanloop.loops.assembly import Limits
+from spanloop.view.beams.segments import section_turns
 from spanloop.view.scene import Scene
 from spanloop.view.viewer.plain_text import one_line, plain
 from spanloop.view.viewer.scene_nodes import LAYERS, SHOWN
@@ -17,6 +18,7 @@ from spanloop.view.viewer.session import Handle, Session
 Request = Callable[..., None]  # called with the name of a request and its values
 NO_TRAIL, NO_PUSH, NO_EVENT = "(none)", "(nothing)", "(go to)"
 MOST_EVENTS = 200  # of a run, in the list to choose from
+BEND = 0.5  # rad: how far a slider of a mode turns the sections of its flexible body
 
 
 class Panels:
@@ -100,7 +102,9 @@ class Panels:
         return sliders
 
     def _live_folder(self, session: Session) -> None:
-        bodies = [b.name for b in session.robot.model.bodies]
+        model = session.robot.model
+        bending = {j.child for j in model.joints if j.kind.bends}  # their nodes can be pushed
+        bodies = [b.name for b in model.bodies if b.name not in bending]
         with self.gui.add_folder("Simulation", expand_by_default=session.timeline is None):
             self.start = self._button("Start", "start")
             self._button("Reset", "reset", "gray")
@@ -151,8 +155,10 @@ def _has(scene: Scene, layer: str) -> bool:
 
 
 def span(session: Session, handle: Handle, size: float) -> tuple[float, float]:
-    """Range of a slider: the joint's limits, or ±π rad or ± half the mechanism's size around its value."""
-    here, wide = session.value(handle), pi if handle.unit == "rad" else 0.5 * size
+    """Range of a slider: the joint's limits, or ±π rad or ± half the mechanism's size around its value; of modes what
+    turns a section by BEND."""
+    turn = section_turns(session.robot.model)[handle.dof]
+    here, wide = session.value(handle), BEND / turn if turn else pi if handle.unit == "rad" else 0.5 * size
     low, high = here - wide, here + wide
     limits = Limits(session.robot.model)
     if handle.name in limits.names:

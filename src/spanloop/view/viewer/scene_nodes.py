@@ -73,6 +73,7 @@ class SceneNodes:
         loops: for each closure the loop as it holds, None for one that is released (default: all hold as in the scene).
         absent: numbers of the bodies that are not there.
         """
+        absent = {k for k, b in enumerate(self.scene.bodies) if k in absent or b.segment_of in absent}
         for k, node in enumerate(self.body_nodes):
             if node.visible != (k not in absent):
                 node.visible = k not in absent
@@ -214,7 +215,8 @@ class SceneNodes:
     def _draw_frames(self) -> None:
         length = 0.12 * self.scene.size
         thin = {"axes_length": length, "axes_radius": 0.035 * length}
-        for path in self.paths:
+        own = [path for path, b in zip(self.paths, self.scene.bodies, strict=True) if b.segment_of is None]
+        for path in own:
             self.layers["frames"].append(self.world.add_frame(f"{path}/axes", **thin))
         for k, frame in enumerate(self.scene.frames):
             turn, place = viser_shapes.placed(frame.placement)

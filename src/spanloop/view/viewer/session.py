@@ -338,6 +338,7 @@ class Session:
         out = []
         for dof, name in zip(chosen.dofs, chosen.names, strict=True):
             joint, k = owners[dof]
-            at = model.q_slice(joint.name).start if joint.kind.nq == joint.kind.nv == 1 else None
+            has_own = joint.kind.nq == joint.kind.nv == 1 or joint.kind.bends
+            at = range(model.nq)[model.q_slice(joint.name)][k] if has_own else None
             out.append(Handle(dof, name, joint.kind.units[k] or "1", at))
         return tuple(out)

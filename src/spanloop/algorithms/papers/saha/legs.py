@@ -108,6 +108,8 @@ def _refuse_features(m) -> None:
     if m.gears:
         raise NotLegs(f"{m.gears[0].name!r} couples joints")
     for link in m.links:
+        if link.kind.bends:
+            raise NotLegs(f"{link.name!r} are modes of a body that bends, and legs are of rigid ones")
         if link.driven:
             raise NotLegs(f"joint {link.name!r} is driven")
     for c in m.closures:

@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any, cast
 
 from spanloop.errors import FileError, InputError, ModelError, nearest
+from spanloop.flexible.beam import Beam
 from spanloop.joints import CLOSURE_KINDS, JointKind
 from spanloop.model.contacts.contact import SETTINGS, Contact
 from spanloop.model.contacts.contact_check import refuse_same_pairs
 from spanloop.model.contacts.contact_input import ContactSettings, Side, contact_of
 from spanloop.model.files.file_io import check_parts, decoded, read_file
+from spanloop.model.files.toml.beams import KINDS as FLEXIBLE_KINDS
+from spanloop.model.files.toml.beams import read_beam, read_kind
 from spanloop.model.model import Model
 from spanloop.model.parts import (
     Actuator,
@@ -82,9 +85,9 @@ class Table:
         """A number, or None if it is missing."""
         return None if self._get(key, None) is None else self.number(key)
 
-    def whole(self, key: str) -> int:
+    def whole(self, key: str, default: Any = _NEEDED) -> int:
         """A whole number."""
-        value: int = self._get(key, _NEEDED)
+        value: int = self._get(key, default)
         self._must(_is_number(value) and isinstance(value, int), key, value, "a whole number")
         return value
 
@@ -195,9 +198,10 @@ def loads(data: bytes | str, file: str = "text.toml") -> Model:
     top = Table(parsed(data if isinstance(data, str) else decoded(data, file), file), file, "model")
     _check_format(top)
     check_parts(sum(len(value) for value in top.content.values() if isinstance(value, list)), file)
+    beams = dict(map(read_beam, top.tables("beam")))
     parts: dict[str, Any] = {
         "bodies": tuple(map(_body, top.tables("body"))),
-        "joints": tuple(map(_joint, top.tables("joint"))),
+        "joints": tuple(_joint(t, beams) for t in top.tables("joint")),
         "frames": tuple(map(_frame, top.tables("frame"))),
         "loops": tuple(map(_loop, top.tables("loop"))),
         "couplings": tuple(map(_coupling, top.tables("coupling"))),
@@ -286,7 +290,7 @@ def _surface(t: Table) -> Surface | None:
     return Surface(**values, **whole, rule=t.text("rule", "maximum"))  # type: ignore[arg-type]
 
 
-def _joint(t: Table) -> Joint:
+def _joint(t: Table, beams: dict[str, Beam]) -> Joint:
     name, parent, child, placement = t.text("name"), t.text("parent"), t.text("child"), t.placement()
     settings: dict[str, Any] = {key: t.per_dof(key) for key in LIMITS}
     settings |= {key: value for key in PER_DOF if (value := t.per_dof(key)) is not None}
@@ -294,7 +298,8 @@ def _joint(t: Table) -> Joint:
     settings |= {"rest": () if rest is None else rest}
     actuated = t.flag("actuated", has_motor(t.text("kind")))
     settings |= {"driven": t.flag("driven", False), "actuated": actuated}
-    return Joint(name, _kind(t), parent, child, placement, where=t.file, **settings)
+    kind = read_kind(t, beams) if t.text("kind") in FLEXIBLE_KINDS else _kind(t)
+    return Joint(name, kind, parent, child, placement, where=t.file, **settings)
 
 
 def _loop(t: Table) -> Loop:

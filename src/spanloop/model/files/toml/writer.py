@@ -11,8 +11,10 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from spanloop.errors import ModelError
+from spanloop.flexible.beam import Beam
 from spanloop.joints import JointKind
 from spanloop.model.contacts.contact import SETTINGS, Contact
+from spanloop.model.files.toml.beams import ALWAYS, beam_entries, kind_entries, recipe_names, section_entries
 from spanloop.model.model import Model
 from spanloop.model.parts import Actuator, Body, Geometry, Inertia, Joint, Loop, Placement, Sensor, Surface, has_motor
 
@@ -24,7 +26,6 @@ LIMITS = ("lower", "upper", "speed", "effort")
 
 Entry = tuple[str, Any, Any]  # key, value, the default that is not written
 
-ALWAYS = object()
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
 _CONTROL = re.compile(r'["\\\x00-\x1f\x7f]')
@@ -38,9 +39,10 @@ def dumps(model: Model) -> str:
         ("gravity", model.gravity, (0.0, 0.0, -9.81)),
         ("notes", model.notes, ()),
     ]
-    blocks = [_lines(head, f"model {model.name!r}")]
+    recipes = recipe_names(model)
+    blocks = [_lines(head, f"model {model.name!r}"), *(x for b, name in recipes.items() for x in _beam(b, name))]
     for joint, body in zip(model.joints, model.bodies, strict=True):
-        blocks += [_joint(joint), *_body(body)]
+        blocks += [_joint(joint, kind_entries(model, joint, recipes)), *_body(body)]
     for f in model.frames:
         blocks.append(_table("frame", f, [("body", f.body, ALWAYS), *_placement(f.placement)]))
     blocks += map(_loop, model.loops)
@@ -56,6 +58,16 @@ def dumps(model: Model) -> str:
     for contact in model.contacts:
         blocks += _contact(contact)
     return "\n\n".join(blocks) + "\n"
+
+
+def _beam(beam: Beam, name: str) -> list[str]:
+    owner = f"beam {name!r}"
+    blocks = ["[[beam]]\n" + _lines(beam_entries(beam, name), owner)]
+    nodes = [pair for pair in beam.nodes if pair[0] != "tip"]
+    for title, pairs in (("modes", beam.modes), ("nodes", nodes)):
+        lines = [f"{key(word, owner)} = {text(value, owner)}" for word, value in pairs]
+        blocks += ["\n".join([f"[beam.{title}]", *lines])] if lines else []
+    return [*blocks, *("[[beam.section]]\n" + _lines(section_entries(s), owner) for s in beam.sections)]
 
 
 def _body(b: Body) -> list[str]:
@@ -99,13 +111,13 @@ def _surface(s: Surface | None) -> list[Entry]:
     return [*values, ("priority", s.priority, 0), ("rule", s.rule, ALWAYS)]
 
 
-def _joint(j: Joint) -> str:
+def _joint(j: Joint, flexible: list[Entry] | None) -> str:
     n = j.kind.nv
     entries = [
         ("kind", j.kind.name, ALWAYS),
         ("parent", j.parent, ALWAYS),
         ("child", j.child, ALWAYS),
-        *_kind(j.kind),
+        *(_kind(j.kind) if flexible is None else flexible),
         *_placement(j.placement),
         *((name, _single(getattr(j, name)), None) for name in LIMITS),
         *((name, _single(getattr(j, name)), _single((0.0,) * n)) for name in PER_DOF),

@@ -54,6 +54,11 @@ class Stage {
     return this.drawing.object(solid.numbers);
   }
 
+  // the body that a segment of a flexible one belongs to, or the body itself
+  owner(k) {
+    return this.data.bodies[k].segment_of ?? k;
+  }
+
   joint(solid, joint) {
     const size = joint.mark / 0.019;
     const color = [0.2, 0.25, 0.29];
@@ -67,7 +72,7 @@ class Stage {
   }
 
   triads(solid, k) {
-    if (k > 0) solid.axes(IDENTITY, 0.07 * this.data.size);
+    if (k > 0 && this.owner(k) === k) solid.axes(IDENTITY, 0.07 * this.data.size);
     this.data.frames.filter((f) => f.body === k).forEach((f) => solid.axes(f.at, 0.05 * this.data.size));
   }
 
@@ -208,7 +213,7 @@ class Stage {
     if (camera.eye()[2] > this.data.ground) this.shadows(seen, dark);
     this.bodies.forEach((body, k) => {
       if (!this.isThere(k)) return;
-      d.use('solid', { ...lit, model: this.at[k], tint: this.pointed === k + 1 ? [1, 1, 1, 0.35] : [0, 0, 0, 0] });
+      d.use('solid', { ...lit, model: this.at[k], tint: this.pointed === this.owner(k) + 1 ? [1, 1, 1, 0.35] : [0, 0, 0, 0] });
       d.draw(body);
       if (this.shown.joints) d.draw(this.joints[k]);
       if (this.shown.frames) d.draw(this.frames[k]);
@@ -349,7 +354,7 @@ class Stage {
     return d.numberAt(x, y, (paintOf) => {
       this.bodies.forEach((body, k) => {
         if (!this.isThere(k)) return;
-        d.use('plain', { seen, model: this.at[k], paint: paintOf(k + 1) });
+        d.use('plain', { seen, model: this.at[k], paint: paintOf(this.owner(k) + 1) });
         d.draw(body);
         if (this.shown.joints) d.draw(this.joints[k]);
       });

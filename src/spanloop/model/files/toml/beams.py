@@ -1,0 +1,122 @@
+"""Flexible bodies in TOML: the recipe of a beam in a table [[beam]], of which joints with modes and nodes name parts.
+
+A joint of kind "modal" has `beam` and `piece` (1 by default), a joint of kind "node" also `node`. Shapes and modal
+masses are computed from the recipe when the file is read; stiffness, damping and inertia are those of the file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from spanloop.errors import FileError, InputError, UnsupportedError, nearest
+from spanloop.flexible.beam import Beam, BeamPiece
+from spanloop.flexible.beam_input import beam as checked_beam
+from spanloop.flexible.modes import Modal, Node
+from spanloop.flexible.sections import Section
+from spanloop.joints import JointKind
+from spanloop.model.flexible_bodies.pieces import flexible_bodies
+from spanloop.model.model import Model
+from spanloop.model.parts import Joint
+
+if TYPE_CHECKING:
+    from spanloop.model.files.toml.reader import Table
+
+ALWAYS = object()
+KINDS = (Modal.name, Node.name)
+_NUMBERS = ("length", "E", "G", "density")
+_WORDS = ("basis", "theory")
+_COUNTS = ("elements", "pieces")
+_END = "end"
+
+
+# ---- writing
+
+
+def recipe_names(model: Model) -> dict[Beam, str]:
+    """The beams of a model, each with a name: that of the first body made from it."""
+    found: dict[Beam, str] = {}
+    for body in flexible_bodies(model.bodies, model.joints).values():
+        if body.beam is None:
+            raise UnsupportedError(
+                f"body {body.name!r}: it is flexible without the recipe of a beam, which a file needs"
+            )
+        found.setdefault(body.beam, body.name)
+    return found
+
+
+def beam_entries(beam: Beam, name: str) -> list[tuple[str, Any, Any]]:
+    """Keys of [[beam]]."""
+    keys = (*_NUMBERS, *_WORDS, *_COUNTS, "damping")
+    return [("name", name, ALWAYS), *((key, getattr(beam, key), ALWAYS) for key in keys)]
+
+
+def section_entries(section: Section) -> list[tuple[str, Any, Any]]:
+    """Keys of [[beam.section]]."""
+    return [(f.name, getattr(section, f.name), ALWAYS) for f in fields(section)]
+
+
+def kind_entries(model: Model, joint: Joint, recipes: dict[Beam, str]) -> list[tuple[str, Any, Any]] | None:
+    """Keys of the kind of a joint inside a flexible body; None for any other."""
+    if not (joint.kind.bends or joint.kind.rides):
+        return None
+    modes = joint if joint.kind.bends else model.joints[model.body_number[joint.parent] - 1]
+    source: BeamPiece = modes.kind.source  # type: ignore[attr-defined]
+    keys: list[tuple[str, Any, Any]] = [("beam", recipes[source.beam], ALWAYS), ("piece", source.number + 1, 1)]
+    if isinstance(joint.kind, Node):
+        nodes = source.beam.bodies[source.number].nodes
+        own = [node.name for node in nodes if node.shape == joint.kind.shape]
+        if not own:
+            raise UnsupportedError(
+                f"joint {joint.name!r}: its shape is not that of a node of its beam, as in a file"
+            )
+        keys.append(("node", own[0], ALWAYS))
+    return keys
+
+
+# ---- reading
+
+
+def read_beam(t: Table) -> tuple[str, Beam]:
+    """The name and the beam of a table [[beam]]."""
+    name = t.text("name")
+    arguments: dict[str, Any] = {key: t.number(key) for key in _NUMBERS}
+    arguments |= {key: t.text(key) for key in _WORDS} | {key: t.whole(key) for key in _COUNTS}
+    arguments["damping"] = t.numbers("damping")
+    arguments["section"] = [_section(x) for x in t.tables("section", f"beam {name!r}: section")]
+    for key in ("modes", "nodes"):
+        inner = t.table(key)
+        inner.where = f"{t.where}: {key}"
+        read = inner.whole if key == "modes" else inner.number
+        arguments[key] = {name: read(name) for name in inner.content}
+    t.end()
+    try:
+        return name, checked_beam(**arguments)
+    except InputError as error:
+        raise FileError(f"{t.where}: {str(error).removeprefix('beam: ')}") from None
+
+
+def _section(t: Table) -> Section:
+    numbers = {f.name: t.number(f.name) for f in fields(Section) if f.name not in ("outline", "is_round")}
+    section = Section(**numbers, outline=t.numbers("outline", 2), is_round=t.flag("is_round", True))  # type: ignore[arg-type]
+    t.end()
+    return section
+
+
+def read_kind(t: Table, beams: dict[str, Beam]) -> JointKind:
+    """The kind of a joint with modes, or of a node."""
+    name, number = t.text("beam"), t.whole("piece", 1)
+    if name not in beams:
+        known = nearest(name, beams) if beams else "the file has no [[beam]]"
+        raise FileError(f"{t.where}: there is no beam {name!r}; {known}")
+    if not 1 <= number <= beams[name].pieces:
+        raise FileError(f"{t.where}: piece is {number}; beam {name!r} has {beams[name].pieces}")
+    piece = beams[name].bodies[number - 1]
+    if t.text("kind") == Modal.name:
+        t.end()
+        return piece.modal
+    nodes, wanted = {node.name: node.shape for node in piece.nodes}, t.text("node")
+    t.end()
+    if wanted not in nodes:
+        raise FileError(f"{t.where}: beam {name!r} has no node {wanted!r} on piece {number}; {nearest(wanted, nodes)}")
+    return Node(nodes[wanted])

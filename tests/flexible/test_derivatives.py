@@ -1,0 +1,156 @@
+"""Derivatives of mechanisms with flexible bodies, against differences of the dense reference and of other functions.
+
+Differences are those of five points: with steps of 2e-4 they are right to some 1e-9 of the largest number.
+"""
+
+import numpy as np
+import pytest
+
+import spanloop as sl
+from spanloop.errors import UnsupportedError
+from tests.flexible.dense_reference import Reference
+
+STEP = 2e-4
+WEIGHTS = ((-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12))
+
+
+def arm(modes=1, **options):
+    """A flexible boom on a hinge, and a rigid load on its tip; 5 DoF with modes={"y": 1}."""
+    boom = sl.flexible.beam(
+        1.0, E=7e9, density=2700.0, section=sl.flexible.rectangle(0.02, 0.01), modes=modes, damping=0.02, elements=4, **options
+    )
+    b = sl.Builder("arm", gravity=(1.0, -2.0, -9.0))
+    b.body("boom", flexible=boom).revolute("hinge", "world", "boom", "z", armature=0.01, damping=0.3)
+    b.body("load", mass=0.3, inertia=(1e-3, 2e-3, 2.5e-3), center=(0.05, 0.01, -0.02))
+    return b.revolute("wrist", "boom.tip", "load", "y").build()
+
+
+def state(model, seed=4):
+    """A position with slopes of some 0.05 rad, and rates and torques of the size of motions."""
+    rng = np.random.default_rng(seed)
+    q = rng.uniform(-1.0, 1.0, model.nv)
+    stiff = np.concatenate([np.array(j.stiffness) for j in model.joints])
+    modal = stiff > 0.0
+    q[modal] *= 0.05 * np.sqrt(stiff[modal].min() / stiff[modal])
+    v = rng.uniform(-1.0, 1.0, model.nv) * np.where(modal, 0.3, 1.0)
+    return q, v, rng.uniform(-1.0, 1.0, model.nv)
+
+
+def difference(function, x, step=STEP):
+    """∂f/∂x (..., len(x))."""
+    columns = []
+    for k in range(len(x)):
+        e = step * np.eye(len(x))[k]
+        columns.append(sum(w * function(x + n * e) for n, w in WEIGHTS) / step)
+    return np.stack(columns, axis=-1)
+
+
+def close(found, wanted, bound):
+    np.testing.assert_allclose(found, wanted, rtol=0.0, atol=bound * np.abs(wanted).max())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("modes", [{"y": 1}, {"y": 0, "z": 0, "torsion": 0}], ids=["one kernel", "by direction"])
+def test_derivatives_of_inverse_dynamics_are_those_of_the_dense_equations(modes):
+    model = arm(modes)
+    robot, dense, (q, v, a) = sl.Dynamics(model), Reference(model), state(model)
+    found = robot.inverse_dynamics_derivatives(q, v, a)
+    close(found.dtau_dq, difference(lambda x: dense.mass_matrix(x) @ a + dense.bias(x, v), q), 1e-8)
+    close(found.dtau_dv, difference(lambda x: dense.bias(q, x), v), 1e-8)
+    close(found.dtau_da, dense.mass_matrix(q), 1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("modes", [{"y": 1}, {"y": 0, "z": 0, "torsion": 0}], ids=["one kernel", "by direction"])
+def test_derivatives_of_forward_dynamics_are_those_of_the_dense_equations(modes):
+    model = arm(modes)
+    robot, dense, (q, v, tau) = sl.Dynamics(model), Reference(model), state(model)
+    found = robot.derivatives(q, v, tau)
+
+    def a(q, v):
+        return np.linalg.solve(dense.mass_matrix(q), tau - dense.bias(q, v))
+
+    close(found.da_dq, difference(lambda x: a(x, v), q), 1e-7)
+    close(found.da_dv, difference(lambda x: a(q, x), v), 1e-7)
+    close(found.da_dtau, np.linalg.inv(dense.mass_matrix(q)), 1e-10)
+
+
+@pytest.mark.slow
+def test_batches_outputs_and_forces_of_derivatives_agree_with_single_calls():
+    model = arm()
+    robot, n = sl.Dynamics(model), model.nv
+    rows = [np.stack(x) for x in zip(*(state(model, seed) for seed in range(3)), strict=True)]
+    out = np.zeros((3, n, 3 * n))
+    found = robot.derivatives(*rows, out=out)
+    assert np.shares_memory(found.da, out)
+    for k in range(3):
+        close(found.da[k], robot.derivatives(*(x[k] for x in rows)).da, 1e-12)
+    push = {"load": np.array([0.1, -0.2, 0.3, 1.0, 2.0, -3.0]), "boom.tip": np.array([0.0, 0.1, 0.0, -1.0, 0.5, 0.2])}
+    q, v, tau = (x[0] for x in rows)
+    loaded = robot.derivatives(q, v, tau, forces=push)
+    close(loaded.da_dq, difference(lambda x: robot.forward_dynamics(x, v, tau, forces=push), q), 1e-7)
+    torques = robot.inverse_dynamics_derivatives(q, v, tau, forces=push)
+    close(torques.dtau_dq, difference(lambda x: robot.inverse_dynamics(x, v, tau, forces=push), q), 1e-8)
+
+
+def test_the_row_of_a_driven_joint_is_its_own_acceleration():
+    boom = sl.flexible.beam(1.0, E=7e9, density=2700.0, area=2e-4, I=1e-9, modes={"y": 2}, basis="cantilever", elements=6)
+    b = sl.Builder("driven").body("boom", flexible=boom).revolute("hinge", "world", "boom", "z", driven=True)
+    robot = sl.Dynamics(b.build())
+    q, v, tau = state(robot.model)
+    found = robot.derivatives(q, v, tau)
+    np.testing.assert_array_equal(found.da[0], [0.0] * 6 + [1.0, 0.0, 0.0])
+    close(found.da_dq, difference(lambda x: robot.forward_dynamics(x, v, tau), q), 1e-8)
+    close(found.da_dtau[:, 0], difference(lambda x: robot.forward_dynamics(q, v, x), tau)[:, 0], 1e-9)
+
+
+@pytest.mark.slow
+def test_kinematic_hessian_of_a_node_is_the_derivative_of_its_jacobian():
+    model = arm({"y": 1, "z": 0, "torsion": 0})
+    robot, (q, v, _) = sl.Dynamics(model), state(model)
+    for axes in ("world", "load"):
+        found = robot.kinematic_hessian(q, "load", expressed_in=axes)
+        close(found, difference(lambda x, axes=axes: robot.jacobian(x, "load", expressed_in=axes), q), 1e-9)
+    H = robot.kinematic_hessian(q, "boom.tip")
+    close(H @ v @ v, robot.jacobian_bias(q, v, "boom.tip"), 1e-12)
+
+
+def test_the_regressor_and_its_parameters_are_refused():
+    model = arm({"y": 0})
+    q, v, a = state(model)
+    with pytest.raises(UnsupportedError, match=r"regressor: 'boom.modes' are modes of a flexible body"):
+        sl.Dynamics(model).regressor(q, v, a)
+    with pytest.raises(UnsupportedError, match=r"body 'boom' is flexible; its torques are not linear"):
+        model.inertial_parameters()
+
+
+FUNCTIONS = {
+    "forward_dynamics": {}, "inverse_dynamics": {}, "mass_matrix": {}, "mass_matrix_inverse": {}, "bias": {},
+    "operational_inverse_inertia": {"frames": ("load",)}, "gravity_torques": {}, "reactions": {}, "pose": {"frame": "boom.tip"},
+    "poses": {}, "jacobian": {"frame": "load"}, "jacobian_bias": {"frame": "load"}, "frame_velocity": {"frame": "load"},
+    "frame_acceleration": {"frame": "boom.tip"}, "frame_spatial_acceleration": {"frame": "load"}, "energy": {}, "momentum": {},
+    "center_of_mass": {}, "center_of_mass_jacobian": {}, "centroidal_momentum_matrix": {}, "centroidal_momentum_bias": {},
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_jvp_and_vjp_agree_with_each_other_and_with_differences(function):
+    model, options, rng = arm({"y": 0, "z": 0, "torsion": 0}), FUNCTIONS[function], np.random.default_rng(5)
+    robot, (q, v, tau) = sl.Dynamics(model), state(model)
+    kernel = robot.kernel(function, **options)
+    values = {"q": q, "v": v, "tau": tau, "a": tau}
+    inputs = {name: values[name] for name, _ in kernel.inputs}
+    along = {name: rng.uniform(-1.0, 1.0, len(x)) for name, x in inputs.items()}
+    weights = rng.uniform(-1.0, 1.0, kernel.shape)
+    forward = robot.jvp(function, inputs, along, **options)
+    backward = robot.vjp(function, inputs, weights, **options)
+    one, other = (weights * forward).sum(), sum(float(backward[n] @ along[n]) for n in inputs)
+    size = max(np.abs(weights * forward).sum(), 1e-12)
+    assert abs(one - other) < 1e-11 * size
+    x = [inputs[name] for name, _ in kernel.inputs]
+    d = [along[name] for name, _ in kernel.inputs]
+    wanted = difference(lambda s: kernel(*(y + s[0] * e for y, e in zip(x, d, strict=True))), np.zeros(1), 1e-4)[..., 0]
+    close(forward, wanted, 1e-7)
+    everything = robot.derivative(function, inputs, **options)
+    close(sum(everything[n] @ along[n] for n in inputs), forward, 1e-11)

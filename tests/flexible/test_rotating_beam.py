@@ -1,0 +1,81 @@
+"""A beam that turns at a constant rate about one end: flapping frequencies as published, and Southwell's rule.
+
+Rates and frequencies are in units of √(EI/ρAL⁴). The table is that of Wright, Smith, Thresher & Wang (1982), hub
+radius 0. Flapping is out of the plane of rotation, lag in it: lag² = flap² − Ω².
+"""
+
+import numpy as np
+import pytest
+
+import spanloop as sl
+
+LENGTH, E, DENSITY, AREA, SECOND = 10.0, 7e10, 3000.0, 4e-4, 2e-7
+UNIT = np.sqrt(E * SECOND / (DENSITY * AREA * LENGTH**4))
+RATES = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0)
+FIRST = (3.5160, 3.6816, 4.1373, 4.7973, 5.5850, 6.4495, 7.3604, 9.2568, 11.2023, 13.1702)
+SECOND_FLAP = (22.0345, 22.181, 22.615, 23.320, 24.273, 25.446, 26.809, 29.995, 33.640, 37.603)
+THREE_MODES = (3.5160, 3.6817, 4.1374, 4.7975, 5.5858, 6.4512, 7.3636, 9.2657, 11.2210, 13.2036)
+
+
+def rotor(modes, **options):
+    recipe = sl.flexible.beam(LENGTH, E=E, density=DENSITY, area=AREA, I=SECOND, modes=modes, **options)
+    b = sl.Builder("rotor", gravity=(0.0, 0.0, 0.0)).body("blade", flexible=recipe)
+    return sl.Dynamics(b.revolute("shaft", "world", "blade", "z", driven=True).build())
+
+
+def frequencies(robot, rate):
+    """Frequencies of small motions about a steady rotation, slowest first, in units."""
+    nv = robot.model.nv
+    v = np.zeros(nv)
+    v[0] = rate * UNIT
+    found = robot.derivatives(np.zeros(nv), v, np.zeros(nv))
+    np.testing.assert_allclose(robot.forward_dynamics(np.zeros(nv), v, np.zeros(nv)), 0.0, atol=1e-12)  # it is steady
+    np.testing.assert_allclose(found.da_dv[1:, 1:], 0.0, atol=1e-12)  # nothing gyroscopic among the modes
+    squares = np.linalg.eigvals(-found.da_dq[1:, 1:])
+    return np.sqrt(np.sort(squares.real)) / UNIT
+
+
+@pytest.fixture(scope="module")
+def flap():
+    return rotor({"z": 3}, basis="cantilever")
+
+
+def test_first_flapping_frequency_with_three_cantilever_modes(flap):
+    assert abs(frequencies(flap, 5.0)[0] / 6.4495 - 1.0) < 3e-4
+    assert abs(frequencies(flap, 10.0)[0] / 11.2023 - 1.0) < 2e-3
+
+
+def test_the_table_of_first_and_second_frequencies(flap):
+    found = np.array([frequencies(flap, rate) for rate in RATES])
+    np.testing.assert_allclose(found[:, 0], THREE_MODES, rtol=2e-5)  # what three modes can do, to the digits printed
+    np.testing.assert_allclose(found[:, 0], FIRST, rtol=2.6e-3)
+    np.testing.assert_allclose(found[:, 1], SECOND_FLAP, rtol=4.5e-3)
+
+
+def test_lag_squared_is_flap_squared_less_the_rate_squared(flap):
+    lag = rotor({"y": 3}, basis="cantilever")
+    for rate in (0.0, 2.0, 5.0, 10.0):
+        np.testing.assert_allclose(frequencies(lag, rate) ** 2, frequencies(flap, rate) ** 2 - rate**2, rtol=1e-9)
+
+
+def test_southwells_rule(flap):
+    squares = np.array([frequencies(flap, rate)[0] ** 2 for rate in (0.0, 0.05)])
+    assert (squares[1] - squares[0]) / 0.05**2 == pytest.approx(1.193, rel=2e-3)
+
+
+@pytest.mark.slow
+def test_pieces_approach_the_published_frequencies():
+    robot = rotor({"z": 1}, pieces=3, elements=10)
+    for rate in (0.0, 5.0, 10.0, 12.0):
+        k = RATES.index(rate)
+        found = frequencies(robot, rate)[:2]
+        np.testing.assert_allclose(found, (FIRST[k], SECOND_FLAP[k]), rtol=2.5e-4)
+
+
+def test_a_linear_model_about_the_steady_rotation_has_these_poles(flap):
+    nv = flap.model.nv
+    v = np.zeros(nv)
+    v[0] = 5.0 * UNIT
+    poles = np.linalg.eigvals(flap.linearize(np.zeros(nv), v).A)
+    found = np.sort(np.abs(poles.imag))[-6::2] / UNIT
+    np.testing.assert_allclose(found, frequencies(flap, 5.0), rtol=1e-6)
