@@ -1,8 +1,8 @@
 """An arm of two soft booms on a free hub slews a payload: it rings, unless its path is shaped for its slow modes.
 
-The drives follow their paths exactly; hub, booms and payload are free. A path is shaped by splitting it into halves, one of
-them half a period of a mode later [Singer & Seering 1990]: what the first half excites the second one cancels. The
-periods are those of robot.modes where the arm arrives.
+The drives follow their paths exactly; hub, booms and payload are free. A path is shaped by splitting it into halves,
+one of them half a period of a mode later [Singer & Seering 1990]: what the first half excites the second one cancels.
+The periods are those of robot.modes where the arm arrives.
 
 The page, with figures: docs/examples/35_flexible_arm_in_space.md
 """
