@@ -179,7 +179,7 @@ class _Particle:
         turns = [_sum_of(g, eta) for g in bent]
         self.weight, self.bent = weight, bent
         self.slopes = [add(f, t) for f, t in zip(translations, turns, strict=True)]
-        self.r = add(x, _sum_of([add(f, scale(0.5, t)) for f, t in zip(translations, turns, strict=True)], eta))
+        self.r = add(x, _sum_of([add(f, s) for f, s in zip(translations, self.slopes, strict=True)], _halves(eta)))
 
     def force(self, field: Field) -> Vector3:
         """What moves the particle with the frame and at these modal rates, times the root of its mass (6)."""
@@ -308,9 +308,9 @@ class DeformedNode:
         turns = [_sum_of(g, eta) for g in shape.bent_rotations]
         self.slopes = [add(f, s) for f, s in zip(shape.translations, slides, strict=True)]  # ∂(displacement)/∂η_i
         self.turns = [add(f, s) for f, s in zip(shape.rotations, turns, strict=True)]  # ∂ψ/∂η_i
-        halves = [add(f, scale(0.5, s)) for f, s in zip(shape.translations, slides, strict=True)]
-        self.displacement = _sum_of(halves, eta)
-        self.psi = _sum_of([add(f, scale(0.5, s)) for f, s in zip(shape.rotations, turns, strict=True)], eta)
+        half = _halves(eta)
+        self.displacement = _sum_of([add(f, s) for f, s in zip(shape.translations, self.slopes, strict=True)], half)
+        self.psi = _sum_of([add(f, s) for f, s in zip(shape.rotations, self.turns, strict=True)], half)
         self.share = reciprocal(1.0 + 0.25 * dot(self.psi, self.psi))
         self.rotation = _cayley(self.psi, self.share)
 
@@ -369,9 +369,16 @@ def _total(vectors: Sequence[Vector3]) -> Vector3:
     return tuple(total(v[k] for v in vectors) for k in range(3))
 
 
+def _halves(eta: Sequence[Scalar]) -> list[Scalar]:
+    """η/2: φ_i η_i + ½ g_ik η_i η_k is the sum of (φ_i + s_i) η_i/2, where s_i = φ_i + g_ik η_k."""
+    return [0.5 * x for x in eta]
+
+
 def _of_pairs(table, rates: Sequence[Scalar]) -> Vector3:
-    """Σ table_ik η̇_i η̇_k."""
-    return _sum_of([_sum_of(row, rates) for row in table], rates)
+    """Σ table_ik η̇_i η̇_k of a symmetric table of numbers."""
+    pairs = [(i, k) for i in range(len(rates)) for k in range(i + 1)]
+    vectors = [table[i][k] if i == k else scale(2.0, table[i][k]) for i, k in pairs]
+    return _sum_of(vectors, [rates[i] * rates[k] for i, k in pairs])
 
 
 __all__ = ["DeformableInertia", "FlexibleInertia", "NodeShape", "Particles", "Seat"]
