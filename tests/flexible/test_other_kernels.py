@@ -19,6 +19,7 @@ from .test_every_function import CASES, accelerations, answers, near
 COMPILED = [x for x in CASES if x[0] == "loop" or x[1] in ("forward_dynamics", "mass_matrix_inverse", "force_response")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "name", "method"), COMPILED)
 def test_machine_code_agrees_with_dense_algebra(kind, name, method):
     """1e-9 for what is solved, whose condition is 1e6; all of the rest to 1e-12 of its largest number."""
