@@ -1,8 +1,8 @@
 """A stage on two parallel leaf springs: a closed loop of flexible bodies, whose stiffness depends on its load.
 
 Both leaves are clamped below and welded to the stage above; the second weld closes the loop. The weight of the stage
-presses the leaves and makes them softer, until they buckle; hanging, it makes them stiffer. The closed form is that of a
-guided leaf under an axial load [Meijaard, Brouwer & Jonker 2010 have the mechanism with a skew clamp].
+presses the leaves and makes them softer, until they buckle; hanging, it makes them stiffer. The closed form is that of
+a guided leaf under an axial load. Meijaard, Brouwer & Jonker (2010) measured such a mechanism.
 
 The page, with figures: docs/examples/36_leaf_guidance.md
 """

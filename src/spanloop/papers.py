@@ -153,7 +153,7 @@ def flexible_chain(robot: Dynamics, q: ArrayLike) -> FlexibleChain:
 
     q (nq,): modal coordinates must be zero, as the paper's equations are those of undeformed links. Displacements of
     all nodes of beams are degrees of freedom; rigid bodies are links of one node. chain.links have m_k, K_k, B_k, h_k
-    as arrays; chain.m, B, C, h, H, phi are the block matrices. chain.mass_matrix() is ℳᶠ for X = (β, u): rates of joints
+    as arrays; chain.m, B, C, h, H, phi: block matrices. chain.mass_matrix() is ℳᶠ for X = (β, u), rates of joints
     and of displacements; chain.shapes is X for unit rates v of the model, so that M = shapesᵀ ℳᶠ shapes.
 
     >>> b = sl.Builder("arm").body("boom", flexible=sl.flexible.beam(2.0, 7e10, 2700.0, sl.flexible.tube(0.05, 0.002)))
