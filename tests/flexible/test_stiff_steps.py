@@ -150,4 +150,6 @@ def test_live_stiffness_is_that_of_the_model_with_it():
     assert np.abs(runs[1].q - own.q).max() < 1e-14
     assert np.abs(runs[0].q - runs[1].q).max() > 1e-4
     system = _problem(model).system
+    many = np.concatenate([np.linspace(packed.values, 0.5 * (packed.values + stiffer), 9), rows])
+    assert stiffest(system, runs[0].q[0], many).rate == pytest.approx(3.0 * frequencies(model)[-1], rel=1e-6)
     assert stiffest(system, runs[0].q[0], rows).rate == pytest.approx(3.0 * frequencies(model)[-1], rel=1e-6)

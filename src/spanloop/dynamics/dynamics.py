@@ -370,7 +370,7 @@ class Dynamics(Quantities):
         actuated or driven. The others follow, with loops closed.
 
         A SpanloopWarning reports an equilibrium that is not stable, a body that buckles, and bodies that bend farther
-        than their shapes follow. StateError: no equilibrium was found. Computed in double precision, whatever the dtype.
+        than their shapes follow. StateError: no equilibrium was found. Computed in double precision.
 
         >>> beam = sl.flexible.beam(2.0, E=7e10, density=2700.0, section=sl.flexible.rectangle(0.02, 0.01), modes=1)
         >>> model = sl.Builder("boom").body("boom", flexible=beam).revolute("hinge", "world", "boom", "y").build()

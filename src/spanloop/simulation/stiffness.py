@@ -70,9 +70,14 @@ def _extreme(names: Sequence[str], rows: np.ndarray) -> np.ndarray:
     if len(rows) <= _FEW:
         return rows
     differ = [k for k in range(rows.shape[1]) if rows[:, k].min() < rows[:, k].max()]
-    losses = {int(rows[:, k].argmax()) for k in differ if names[k].rsplit(".", 1)[-1].startswith(_LOSSES)}
-    inertias = {int(rows[:, k].argmin()) for k in differ if names[k].rsplit(".", 1)[-1].startswith(_INERTIAS)}
+    losses = {int(rows[:, k].argmax()) for k in differ if _is_of(names[k], _LOSSES)}
+    inertias = {int(rows[:, k].argmin()) for k in differ if _is_of(names[k], _INERTIAS)}
     return rows[sorted(losses | inertias | {0})]
+
+
+def _is_of(name: str, words: tuple[str, ...]) -> bool:
+    """Whether a parameter is one of these: "hinge.damping", "ball.stiffness.0", "link.inertia.xx"."""
+    return any(part in words for part in name.split(".")[-2:])
 
 
 def _stiffest(system: System, model: Model, q: np.ndarray) -> Stiffest | None:
