@@ -150,11 +150,37 @@ FUNCTIONS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_jvp_and_vjp_agree_with_each_other_and_with_differences(function):
-    model, options, rng = arm({"y": 0, "z": 0, "torsion": 0}), FUNCTIONS[function], np.random.default_rng(5)
-    robot, (q, v, tau) = sl.Dynamics(model), state(model)
+    model = arm({"y": 0, "z": 0, "torsion": 0})
+    check_products(sl.Dynamics(model), function, state(model), **FUNCTIONS[function])
+
+
+def guided():
+    """A flexible boom whose tip slides in a straight guide: a closed loop."""
+    boom = sl.flexible.beam(1.0, E=7e9, density=2700.0, area=2e-4, I=1e-9, modes={"y": 1}, elements=4)
+    b = sl.Builder("guided", gravity=(1.0, -9.0, 2.0)).body("boom", flexible=boom)
+    b.revolute("hinge", "world", "boom", "z", armature=0.02).body("slider", 0.2, inertia=(1e-3, 1e-3, 1e-3))
+    b.prismatic("guide", "world", "slider", "x", position=(1.0, 0.0, 0.0))
+    return sl.Dynamics(b.loop("boom.tip", "slider", "revolute", name="pin").build())
+
+
+CLOSED = ("forward_dynamics", "tree_inverse_dynamics", "closure_error", "closure_jacobian", "closure_bias",
+          "position_correction", "velocity_correction", "impact")  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", CLOSED)
+def test_products_of_functions_of_closed_loops_agree(function):
+    robot = guided()
+    q, v, tau = state(robot.model)
+    check_products(robot, function, (robot.assemble(0.1 * q), v, tau))
+
+
+def check_products(robot, function, motion, **options):
+    """The dot-product test, and directional derivatives against differences and against all derivatives."""
+    rng, (q, v, tau) = np.random.default_rng(5), motion
     kernel = robot.kernel(function, **options)
     values = {"q": q, "v": v, "tau": tau, "a": tau}
-    inputs = {name: values[name] for name, _ in kernel.inputs}
+    inputs = {name: values.get(name, 0.01 * rng.uniform(-1.0, 1.0, size)) for name, size in kernel.inputs}
     along = {name: rng.uniform(-1.0, 1.0, len(x)) for name, x in inputs.items()}
     weights = rng.uniform(-1.0, 1.0, kernel.shape)
     forward = robot.jvp(function, inputs, along, **options)
