@@ -6,6 +6,7 @@
 | parallel_complement, actuated_inverse_dynamics | Saha, section 3 |
 | constraint_forces | Yamane & Nakamura |
 | grasp_velocities, grasp_accelerations | Kreutz & Rodriguez |
+| flexible_chain, FlexibleChain, FlexibleLink | Rodriguez, Jain & Kreutz, section 4 |
 
 Arguments have the shapes and units of Dynamics: q (..., nq), v, a, tau (..., nv), forces {"body": (..., 6)}, out.
 """
@@ -20,6 +21,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spanloop.algorithms.closed.redundancy import Redundancy
+from spanloop.algorithms.papers.rodriguez_jain_kreutz.chain_links import chain_of
+from spanloop.algorithms.papers.rodriguez_jain_kreutz.flexible_chain import FlexibleChain, FlexibleLink
 from spanloop.algorithms.papers.saha import parallel_legs, parallel_matrices
 from spanloop.algorithms.papers.saha.legs import NotLegs, legs_with
 from spanloop.compiler.runtime.arrays import converted
@@ -40,9 +43,12 @@ from spanloop.types import Array
 
 __all__ = [
     "Complement",
+    "FlexibleChain",
+    "FlexibleLink",
     "actuated_inverse_dynamics",
     "constraint_forces",
     "convective_inertia",
+    "flexible_chain",
     "grasp_accelerations",
     "grasp_velocities",
     "inertia_factors",
@@ -140,6 +146,26 @@ def grasp_accelerations(
     array([0.])
     """
     return _evaluated(robot, "grasp_accelerations", (q, v, a), out)
+
+
+def flexible_chain(robot: Dynamics, q: ArrayLike) -> FlexibleChain:
+    """Return the links of a tree as finite-element models, and their operators. [Rodriguez, Jain & Kreutz, section 4]
+
+    q (nq,): modal coordinates must be zero, as the paper's equations are those of undeformed links. Displacements of
+    all nodes of beams are degrees of freedom; rigid bodies are links of one node. chain.links have m_k, K_k, B_k, h_k
+    as arrays; chain.m, B, C, h, H, phi: block matrices. chain.mass_matrix() is ℳᶠ for X = (β, u), rates of joints
+    and of displacements; chain.shapes is X for unit rates v of the model, so that M = shapesᵀ ℳᶠ shapes.
+
+    >>> b = sl.Builder("arm").body("boom", flexible=sl.flexible.beam(2.0, 7e10, 2700.0, sl.flexible.tube(0.05, 0.002)))
+    >>> robot = sl.Dynamics(b.revolute("shoulder", "world", "boom", "z").build())
+    >>> q = robot.model.neutral()
+    >>> chain = sl.papers.flexible_chain(robot, q)
+    >>> chain.links[0].m.shape  # 30 elements: 61 nodes at their ends and middles
+    (366, 366)
+    >>> bool(np.allclose(chain.shapes.T @ chain.mass_matrix() @ chain.shapes, robot.mass_matrix(q), rtol=1e-12))
+    True
+    """
+    return chain_of(robot_of(robot, "flexible_chain").model, one_state("flexible_chain", robot, q))
 
 
 def _evaluated(

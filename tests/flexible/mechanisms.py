@@ -11,7 +11,6 @@ import spanloop as sl
 
 from .dense_reference import Reference
 
-
 ENDS = ("whip.tip", "tool")  # frames b and a of the loop
 
 

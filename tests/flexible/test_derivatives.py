@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import spanloop as sl
+from flexible.dense_reference import Reference
 from spanloop.errors import UnsupportedError
-from tests.flexible.dense_reference import Reference
 
 STEP = 2e-4
 WEIGHTS = ((-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12))
@@ -17,7 +17,14 @@ WEIGHTS = ((-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12))
 def arm(modes=1, **options):
     """A flexible boom on a hinge, and a rigid load on its tip; 5 DoF with modes={"y": 1}."""
     boom = sl.flexible.beam(
-        1.0, E=7e9, density=2700.0, section=sl.flexible.rectangle(0.02, 0.01), modes=modes, damping=0.02, elements=4, **options
+        1.0,
+        E=7e9,
+        density=2700.0,
+        section=sl.flexible.rectangle(0.02, 0.01),
+        modes=modes,
+        damping=0.02,
+        elements=4,
+        **options,
     )
     b = sl.Builder("arm", gravity=(1.0, -2.0, -9.0))
     b.body("boom", flexible=boom).revolute("hinge", "world", "boom", "z", armature=0.01, damping=0.3)
@@ -93,8 +100,11 @@ def test_batches_outputs_and_forces_of_derivatives_agree_with_single_calls():
     close(torques.dtau_dq, difference(lambda x: robot.inverse_dynamics(x, v, tau, forces=push), q), 1e-8)
 
 
+@pytest.mark.slow
 def test_the_row_of_a_driven_joint_is_its_own_acceleration():
-    boom = sl.flexible.beam(1.0, E=7e9, density=2700.0, area=2e-4, I=1e-9, modes={"y": 2}, basis="cantilever", elements=6)
+    boom = sl.flexible.beam(
+        1.0, E=7e9, density=2700.0, area=2e-4, I=1e-9, modes={"y": 2}, basis="cantilever", elements=6
+    )
     b = sl.Builder("driven").body("boom", flexible=boom).revolute("hinge", "world", "boom", "z", driven=True)
     robot = sl.Dynamics(b.build())
     q, v, tau = state(robot.model)
@@ -115,21 +125,25 @@ def test_kinematic_hessian_of_a_node_is_the_derivative_of_its_jacobian():
     close(H @ v @ v, robot.jacobian_bias(q, v, "boom.tip"), 1e-12)
 
 
+@pytest.mark.slow
 def test_the_regressor_and_its_parameters_are_refused():
     model = arm({"y": 0})
     q, v, a = state(model)
-    with pytest.raises(UnsupportedError, match=r"regressor: 'boom.modes' are modes of a flexible body"):
+    with pytest.raises(
+        UnsupportedError, match=r"regressor by 'newton_euler' is for rigid bodies: body 'boom' of 'arm' bends"
+    ):
         sl.Dynamics(model).regressor(q, v, a)
-    with pytest.raises(UnsupportedError, match=r"body 'boom' is flexible; its torques are not linear"):
+    with pytest.raises(UnsupportedError, match=r"body 'boom' is flexible; ten numbers do not describe"):
         model.inertial_parameters()
 
 
 FUNCTIONS = {
     "forward_dynamics": {}, "inverse_dynamics": {}, "mass_matrix": {}, "mass_matrix_inverse": {}, "bias": {},
-    "operational_inverse_inertia": {"frames": ("load",)}, "gravity_torques": {}, "reactions": {}, "pose": {"frame": "boom.tip"},
-    "poses": {}, "jacobian": {"frame": "load"}, "jacobian_bias": {"frame": "load"}, "frame_velocity": {"frame": "load"},
-    "frame_acceleration": {"frame": "boom.tip"}, "frame_spatial_acceleration": {"frame": "load"}, "energy": {}, "momentum": {},
-    "center_of_mass": {}, "center_of_mass_jacobian": {}, "centroidal_momentum_matrix": {}, "centroidal_momentum_bias": {},
+    "operational_inverse_inertia": {"frames": ("load",)}, "gravity_torques": {}, "reactions": {}, "poses": {},
+    "pose": {"frame": "boom.tip"}, "jacobian": {"frame": "load"}, "jacobian_bias": {"frame": "load"},
+    "frame_velocity": {"frame": "load"}, "frame_acceleration": {"frame": "boom.tip"},
+    "frame_spatial_acceleration": {"frame": "load"}, "energy": {}, "momentum": {}, "center_of_mass": {},
+    "center_of_mass_jacobian": {}, "centroidal_momentum_matrix": {}, "centroidal_momentum_bias": {},
 }  # fmt: skip
 
 
@@ -154,3 +168,48 @@ def test_jvp_and_vjp_agree_with_each_other_and_with_differences(function):
     close(forward, wanted, 1e-7)
     everything = robot.derivative(function, inputs, **options)
     close(sum(everything[n] @ along[n] for n in inputs), forward, 1e-11)
+
+
+# ---- runs
+
+
+def short_run(model, q, v, tau, parameters, integrator, step):
+    run = sl.simulate(model, q, v, duration=0.02, step=step, integrator=integrator, tau=tau, parameters=parameters)
+    return run.q[-1], run.v[-1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("integrator", "step"), [("rk4", 2e-4), ("implicit", 1e-3)])
+def test_gradient_and_sensitivities_of_a_run_with_a_flexible_body(integrator, step):
+    model = arm({"y": 1})
+    q, v, tau = state(model)
+    names = ("boom.modes.stiffness.0", "boom.modes.damping.1", "load.mass")
+    parameters, weights = model.parameters(), np.random.default_rng(6).uniform(-1.0, 1.0, (2, model.nv))
+    density = [f"boom.{x}" for x in ("mass", *(f"inertia.{ij}" for ij in ("xx", "xy", "xz", "yy", "yz", "zz")))]
+
+    def loss(q, v, tau, values):
+        end = short_run(model, q, v, tau, values, integrator, step)
+        return sum(float(w @ x) for w, x in zip(weights, end, strict=True))
+
+    options = {"duration": 0.02, "step": step, "integrator": integrator, "tau": tau, "parameters": parameters}
+    found = sl.gradient(
+        model, lambda q, v: weights[0] @ q + weights[1] @ v, q, v, wrt=("q", "v", "tau", "parameters"), **options
+    )
+    values = parameters.values
+    close(found.q, difference(lambda x: loss(x, v, tau, values), q, 1e-5), 1e-7)
+    close(found.v, difference(lambda x: loss(q, x, tau, values), v, 1e-3), 1e-7)
+    close(found.tau, difference(lambda x: loss(q, v, x, values), tau, 1e-3), 1e-7)
+    for group in (*([name] for name in names), density):
+        own = np.isin(parameters.names, group)
+
+        def scaled(x, own=own):
+            return loss(q, v, tau, np.where(own, values * x[0], values))
+
+        wanted = difference(scaled, np.ones(1), 1e-3)[0]
+        assert found.parameters[own] @ values[own] == pytest.approx(wanted, rel=1e-6, abs=1e-10)
+    columns = sl.sensitivities(model, q, v, wrt=("q", "v", "tau", *names), **options)
+    along = weights[0] @ columns.dq[-1] + weights[1] @ columns.dv[-1]
+    n = model.nv
+    reverse = np.concatenate([found.q, found.v, found.tau, [found.parameter(name) for name in names]])
+    assert len(along) == 3 * n + len(names)
+    np.testing.assert_allclose(along, reverse, rtol=0.0, atol=1e-9 * np.abs(reverse).max())

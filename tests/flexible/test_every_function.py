@@ -1,4 +1,4 @@
-"""Every function of the catalog and every method of it, on a tree and on a loop with flexible bodies, against dense algebra.
+"""Every function of the catalog, by every method, on a tree and on a loop with flexible bodies, against dense algebra.
 
 Expected answers come from energies, momenta and poses in dual numbers (dense_reference.py). A function that is new in
 the catalog needs a line in EXPECTED; a method that is marked `rigid_only` must refuse with a sentence.
@@ -41,7 +41,7 @@ def link_jacobian(c: Case, frames):
     m, rows = mechanism(c.model), []
     by_link = {m.anchors[name].link: name for name in frames}
     for _, name in sorted(by_link.items()):
-        anchor, (R, p) = m.anchors[name], c.reference.frames(c.q, 0.0 * c.v)[name]
+        anchor, (R, _) = m.anchors[name], c.reference.frames(c.q, 0.0 * c.v)[name]
         axes = R.value @ np.array(anchor.rotation).T
         J, lever = c.jacobian(name), -axes @ np.array(anchor.position)
         rows += [axes.T @ J[:3], axes.T @ (J[3:] + np.cross(J[:3].T, lever).T)]
@@ -102,7 +102,20 @@ def impulse_response(c: Case, x, frames):
     return np.concatenate([change, J @ change])
 
 
+def free_response(c: Case, x, points):
+    """Accelerations of the tree, then pose, velocity and acceleration of every point, then Λ = J M⁻¹ Jᵀ."""
+    a = np.linalg.solve(c.M, x["tau"] - c.h)
+    of_points = [
+        [*pose(c, x, f)[:3].ravel(), *c.reference.velocity(f, c.q, c.v), *frame_acceleration(c, {"a": a}, f)]
+        for f in points
+    ]
+    J = stacked(c, points)
+    return np.concatenate([a, np.ravel(of_points), (J @ np.linalg.solve(c.M, J.T)).ravel()])
+
+
 EXPECTED = {
+    "free_response": free_response,
+    "forced_response": lambda c, x, points: c.response(stacked(c, points).T @ x["push"]),
     "forward_dynamics": accelerations,
     "closure_error": lambda c, x: np.zeros(3),
     "closure_facing": lambda c, x: np.ones(1),
@@ -183,8 +196,8 @@ def answers(kind: str, name: str, method: str, **made):
     choices = [{}]
     if "frame" in takes:
         choices = [{"frame": f} for f in FRAMES]
-    elif "frames" in takes:
-        choices = [{"frames": FRAMES}]
+    elif "frames" in takes or "points" in takes:
+        choices = [{"frames" if "frames" in takes else "points": FRAMES}]
     for options in choices:
         spec = KernelSpec.of(c.model, name, method=method, **options)
         given = {n: {"q": c.q, "v": c.v}.get(n, rng.normal(size=k)) for n, k in spec.signature()[0]}

@@ -40,7 +40,9 @@ def frequencies(model, count=3):
     """The lowest angular frequencies that are not of rigid modes [rad/s]."""
     found = sl.Dynamics(model).modes(model.neutral())
     assert all(kind in ("rigid", "oscillation") for kind in found.kinds)
-    return np.array([w for w, kind in zip(found.angular_frequencies, found.kinds, strict=True) if kind != "rigid"])[:count]
+    return np.array([w for w, kind in zip(found.angular_frequencies, found.kinds, strict=True) if kind != "rigid"])[
+        :count
+    ]
 
 
 def largest_error(found, exact):
@@ -55,7 +57,7 @@ def test_a_clamped_beam(plane):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("plane, joint, roots", [
+@pytest.mark.parametrize(("plane", "joint", "roots"), [
     ("y", "fixed", CLAMPED), ("y", "free", FREE), ("z", "free", FREE), ("y", "z", HINGED), ("z", "y", HINGED),
 ])  # fmt: skip
 def test_thirty_elements_on_every_root(plane, joint, roots):
@@ -96,7 +98,8 @@ def test_static_shapes_of_the_tip_and_inner_modes_converge_with_a_tip_mass():
     assert errors[2][1] < 3e-5
 
 
-@pytest.mark.parametrize("direction, speed", [("torsion", "shear"), ("extension", "rod")])
+@pytest.mark.slow
+@pytest.mark.parametrize(("direction", "speed"), [("torsion", "shear"), ("extension", "rod")])
 def test_torsion_and_extension_of_a_clamped_rod(direction, speed):
     G, J = 2.6e10, 4e-8
     recipe = beam(modes={direction: 3}, basis="cantilever", G=G, J=J)
@@ -134,6 +137,7 @@ def timoshenko(second, shear, count=3):
     return [brentq(determinant, a, b, xtol=1e-9) for a, b, x, y in pairs if x * y < 0.0][:count]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plane", ["y", "z"])
 def test_a_clamped_thick_beam_has_the_frequencies_of_timoshenkos_equation(plane):
     second = 4e-6  # radius of gyration 0.1 m, a twentieth of the length

@@ -14,6 +14,7 @@ from spanloop.cli.main import main
 from spanloop.errors import InputError, ModelError
 from spanloop.flexible.modes import Node
 from spanloop.model.examine import examine
+from spanloop.model.examine.messages import sentence
 from spanloop.model.flexible_bodies import flexible_bodies
 from spanloop.model.parts import Geometry, Joint
 from spanloop.model.poses import neutral_poses, pose
@@ -48,6 +49,24 @@ def test_a_second_joint_that_leads_to_the_flexible_body_closes_a_loop_at_its_roo
         ("clamp", "boom.root")
     ]  # both ways are as long; the pin is actuated
     assert model.joint("boom.modes").parent == "boom.root"
+
+
+def test_a_flexible_body_hangs_on_its_root():
+    b = sl.Builder("hung").body("boom", flexible=boom()).revolute("pin", "world", "boom.tip", "y")
+    with pytest.raises(
+        ModelError, match=r"body 'boom.root': no way leads .* carried by its root: attach 'boom' with a joint"
+    ):
+        b.build()
+    model = b.free("root", "world", "boom").build()
+    assert [x.name for x in model.loops] == ["pin"]
+
+
+def test_a_rocker_joined_to_the_tip_of_a_flexible_coupler_closes_the_loop():
+    b = sl.Builder("four bar").body("crank", 1.0, (0.2, 0, 0), (0.01, 0.1, 0.1))
+    b = b.body("coupler", flexible=boom()).body("rocker", 1.0, (0.4, 0, 0), (0.01, 0.1, 0.1))
+    b = b.revolute("a", "world", "crank", "y").revolute("b", "crank", "coupler", "y", (0.4, 0, 0))
+    b = b.revolute("c", "world", "rocker", "y", (0.9, 0, 0)).revolute("d", "rocker", "coupler.tip", "y", (0.8, 0, 0))
+    assert [x.name for x in b.build().loops] == ["d"]
 
 
 @PIECES
@@ -152,6 +171,21 @@ def test_nodes_and_roots_without_mass_are_no_finding():
     assert not [f for f in examine(model) if f.topic in ("massless", "inertia_small", "triangle")]
 
 
+@pytest.mark.parametrize("pieces", [1, 2])
+def test_a_beam_softer_than_its_own_weight_allows_is_reported(pieces):
+    """The sag of a uniform cantilever is q L⁴/(8 EI)."""
+    E, section = 5e7, sl.flexible.rectangle(0.02, 0.01)
+    model = arm(boom(E=E, pieces=pieces)).build()
+    (found,) = [f for f in examine(model) if f.topic == "own_weight"]
+    exact = 2700.0 * section.area * 9.81 / (8.0 * E * section.Iy)
+    assert found.values["sag"] == pytest.approx(exact, rel=0.01)
+    assert "buckles" in found.values["upright"]
+    assert sentence(found).startswith("Body 'boom' sags by 7.9")
+    assert not [f for f in examine(arm().build()) if f.topic == "own_weight"]
+    assert not [f for f in examine(model.with_gravity((0, 0, 0))) if f.topic == "own_weight"]
+    assert not [f for f in examine(model.with_material("boom", E=7e10)) if f.topic == "own_weight"]
+
+
 def test_a_body_without_mass_on_a_node_is_still_a_finding():
     model = arm().body("vane").revolute("swing", "boom.mid", "vane", "y").build()
     assert model.notes[0].startswith("body 'vane': it moves and ends a chain but has no mass")
@@ -170,7 +204,7 @@ def test_print_shows_modes_with_their_frequencies_and_nodes(pieces):
     assert "boom: beam of 1 m, 0.54 kg; nodes boom.root, boom.mid, boom.tip" in text
     joint = "boom.modes" if pieces == 1 else "boom.1.modes"
     assert f"{joint} with the root held [Hz]: y1 {beam.bodies[0].frequencies[0] / (2 * np.pi):.4g}" in text
-    assert [row.split()[-1] for row in text.splitlines() if " boom.tip " in row][0] == "-"
+    assert next(row.split()[-1] for row in text.splitlines() if " boom.tip " in row) == "-"
     assert "flexible bodies" in arm(beam).build()._repr_html_()
     assert "flexible" not in str(sl.zoo.puma())
 

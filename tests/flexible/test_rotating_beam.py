@@ -9,6 +9,8 @@ import pytest
 
 import spanloop as sl
 
+pytestmark = pytest.mark.slow
+
 LENGTH, E, DENSITY, AREA, SECOND = 10.0, 7e10, 3000.0, 4e-4, 2e-7
 UNIT = np.sqrt(E * SECOND / (DENSITY * AREA * LENGTH**4))
 RATES = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0)
@@ -63,7 +65,6 @@ def test_southwells_rule(flap):
     assert (squares[1] - squares[0]) / 0.05**2 == pytest.approx(1.193, rel=2e-3)
 
 
-@pytest.mark.slow
 def test_pieces_approach_the_published_frequencies():
     robot = rotor({"z": 1}, pieces=3, elements=10)
     for rate in (0.0, 5.0, 10.0, 12.0):

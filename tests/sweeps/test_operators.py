@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from dense_operators import DenseOperators
 from dense_reference import Reference
+from operator_identities import identities
 
 import spanloop as sl
 from spanloop import zoo
@@ -67,30 +68,6 @@ def test_the_jacobian_is_that_of_the_frame_in_its_own_axes(case):
         turn = np.kron(np.eye(2), reference.pose(name)[:3, :3].T)
         rows.append(turn @ reference.jacobian(name))
     near(case.S.J.matrix(), np.vstack(rows), 1e-13)
-
-
-def identities(S):
-    """Pairs of expressions that the papers call equal."""
-    E_phi, phi, H, Mb, P, D, G, K = S.E_phi, S.phi, S.H, S.Mb, S.P, S.D, S.G, S.K
-    tau_bar, E_psi, psi, Upsilon, Omega, B, J = S.tau_bar, S.E_psi, S.psi, S.Upsilon, S.Omega, S.B, S.J
-    M = H @ phi @ Mb @ phi.T @ H.T + S.armature
-    psi_strict = psi - 1
-    siblings = E_psi.T @ Upsilon @ E_psi - Upsilon + H.T @ D.inverse() @ H
-    return {
-        "2.9": ((1 - E_phi) @ phi, 1 + 0 * phi),
-        "3.1": (Mb, P - E_phi @ (P - P @ H.T @ D.inverse() @ H @ P) @ E_phi.T),
-        "3.2": (tau_bar, 1 - G @ H),
-        "3.3": ((1 - E_psi) @ psi, 1 + 0 * psi),
-        "lemma 1": (M, (1 + H @ phi @ K) @ D @ (1 + H @ phi @ K).T),
-        "lemma 2": ((1 + H @ phi @ K) @ (1 - H @ psi @ K), 1 + 0 * D),
-        "lemma 3": (M @ M.inverse(), 1 + 0 * D),
-        "lemma 4": ((1 - H @ psi @ K) @ H @ phi, H @ psi),
-        "3.10": (J @ M.inverse() @ J.T, B.T @ Omega @ B),
-        "lemma 5, trees": (
-            Omega,
-            Upsilon + psi_strict.T @ Upsilon + Upsilon @ psi_strict + psi.T @ siblings @ psi,
-        ),
-    }
 
 
 @pytest.mark.parametrize("name", list(identities(sl.operators(zoo.pendulum(2), frames="tip"))))

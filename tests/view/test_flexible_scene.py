@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from dataclasses import replace
 
+import chromium
 import numpy as np
 import pytest
 
@@ -254,7 +255,7 @@ def test_shapes_of_modes_turn_sections_by_three_tenths_of_a_radian_at_most():
     assert max(turns) < 0.31  # stations of the page are fewer
     assert max(turns) > 0.25
     names = {name for mode in data["modes"] for name, *_ in mode["parts"]}
-    assert "boom.modes.y1" in names
+    assert "boom.modes[y1]" in names
 
 
 @pytest.mark.slow
@@ -274,3 +275,44 @@ def test_a_body_that_vanishes_takes_its_segments_along():
         assert all(node.visible for node in nodes_.body_nodes)
     finally:
         server.stop()
+
+
+@pytest.mark.slow
+def test_sliders_of_modes_start_where_the_body_is_bent_and_bend_it_moderately():
+    pytest.importorskip("viser")
+    from spanloop.view.viewer.panels import BEND, span
+    from spanloop.view.viewer.session import Session
+
+    model = boom(modes={"z": 1})
+    q = bent_state(model)
+    session = Session(sl.Dynamics(model), q)
+    shapes = model.joint("boom.modes").kind.source.stations(30).rotations
+    of_modes = [h for h in session.handles if h.name != "hinge"]
+    assert [session.value(h) for h in of_modes] == q[model.q_slice("boom.modes")].tolist()
+    for k, handle in enumerate(of_modes):
+        low, high = span(session, handle, LENGTH)
+        turn = np.linalg.norm(shapes[:, k], axis=-1).max()
+        assert 0.5 * (high - low) * turn == pytest.approx(BEND, rel=0.05)
+        assert low < session.value(handle) < high
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(chromium.found() is None, reason="there is no Chromium on this machine (apt install chromium)")
+def test_the_page_draws_the_bend_and_names_the_flexible_body_under_the_pointer(run, tmp_path):
+    page = run.page(tmp_path / "boom.html")
+    under = """(() => {
+        const {stage, camera} = spanloop, canvas = stage.drawing.canvas;
+        stage.move(%g);
+        const found = new Set();
+        for (let y = 0; y < canvas.height; y += 2)
+            for (let x = 0; x < canvas.width; x += 60) found.add(stage.numberAt(x, y, camera));
+        const names = [...found].filter((n) => n).map((n) => stage.describe(n).split('\\n')[0]);
+        return [names, [...stage.at.at(-1).slice(12, 15)]];
+    })()"""
+    with chromium.Browser(500, 400) as browser:
+        browser.open(page, "!!window.spanloop")
+        found, last = browser.evaluate(under % run.times[-1])
+        assert len(found) == len(set(found))  # all segments are one body
+        assert {"boom"} <= set(found) <= {"boom", "boom.root", "load", "world"}
+        assert not [line for line in browser.console if "GPU stall" not in line]
+    np.testing.assert_allclose(last, poses(run.robot, run.q[-1])[-1, :3, 3], atol=1e-5)

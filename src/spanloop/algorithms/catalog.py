@@ -117,7 +117,7 @@ FUNCTIONS: dict[str, Function] = {
             "dense": Algorithm(dense.forward_dynamics, _LOOPS, True),
             "parallel_legs": _rigid_only(parallel_legs.forward_dynamics, _LOOPS),
             "simple_closed_chain": _rigid_only(simple_closed_chain.forward_dynamics, _FEEDBACK, True),
-            "closed_topology": _rigid_only(closed_topology.forward_dynamics, _FEEDBACK, True),
+            "closed_topology": Algorithm(closed_topology.forward_dynamics, _FEEDBACK, True),
             "arms_on_object": _rigid_only(
                 partial(arms_on_object.forward_dynamics, solvers=TREE_METHODS), (*_FEEDBACK, "open_chain"), True
             ),
@@ -147,14 +147,10 @@ FUNCTIONS: dict[str, Function] = {
         if_flexible="robot.complete_velocity(q, rates)",
     ),
     "free_response": Function(
-        {"closed_topology": _rigid_only(system_response.free_response, ("loaded", "points"))},
-        needs_tree=True,
-        if_flexible="forward_dynamics",
+        {"closed_topology": Algorithm(system_response.free_response, ("loaded", "points"))}, needs_tree=True
     ),
     "forced_response": Function(
-        {"closed_topology": _rigid_only(system_response.forced_response, ("points",))},
-        needs_tree=True,
-        if_flexible="force_response",
+        {"closed_topology": Algorithm(system_response.forced_response, ("points",))}, needs_tree=True
     ),
     "closure_error": Function({"paths": Algorithm(closure_kinematics.closure_error)}),
     "closure_facing": Function({"paths": Algorithm(closure_kinematics.closure_facing)}),

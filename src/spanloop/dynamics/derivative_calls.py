@@ -122,15 +122,20 @@ class DerivativeCalls(KernelCalls):
         return given.by_name(*self._all_of(function, given.ordered, given.wrt, given.options))
 
     def _all_of(
-        self, function: str, inputs: tuple[Any, ...], wrt: tuple[str, ...] | None, options: Mapping[str, Any]
+        self,
+        function: str,
+        inputs: tuple[Any, ...],
+        wrt: tuple[str, ...] | None,
+        options: Mapping[str, Any],
+        name: str | None = None,
     ) -> tuple[Array, Mapping[str, slice]]:
         """All derivatives (..., *shape, width) of a function by the inputs wrt, and their places: by one kernel if it
-        is short, else direction by direction."""
+        is short, else direction by direction. name: in errors."""
         if self.model.nv <= _written_out(self.model) and not (self.model.loops or self.model.couplings):
             kernel = self._kernel(function, derivative="jacobian", wrt=wrt, **options)
             return self._call(kernel, inputs, None), kernel.definition.places
         kernel = self._kernel(function, derivative="jvp", wrt=wrt, **options)
-        return in_every_direction(function, kernel, inputs), kernel.definition.places
+        return in_every_direction(name or function, kernel, inputs), kernel.definition.places
 
     # ---- accelerations
 
@@ -282,7 +287,7 @@ class DerivativeCalls(KernelCalls):
         if _is_flexible(self.model):
             function, wrt = _DIFFERENTIATED[name]
             options: dict[str, Any] = {"forces": bodies} if bodies else {}
-            found, _ = self._all_of(function, (*inputs, rows) if bodies else inputs, wrt, options)
+            found, _ = self._all_of(function, (*inputs, rows) if bodies else inputs, wrt, options, name)
             return found if out is None else written(name, out, found)
         kernel = self._kernels.get((name, bodies))
         if kernel is None:

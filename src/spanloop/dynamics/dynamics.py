@@ -14,6 +14,7 @@ from spanloop.compiler.runtime.nan_rows import OneWarning
 from spanloop.dynamics import grasp_forces
 from spanloop.dynamics.grasp_forces import GraspMargins
 from spanloop.dynamics.kernel_calls import ByName
+from spanloop.dynamics.linear_calls import in_double_precision
 from spanloop.dynamics.quantities import Quantities
 from spanloop.dynamics.static_loads import at_body_origins
 from spanloop.errors import InputError, UnsupportedError, nearest
@@ -368,7 +369,8 @@ class Dynamics(Quantities):
         held: names of the joints that keep their positions; by default all of a tree, and with loops those that are
         actuated or driven. The others follow, with loops closed.
 
-        A SpanloopWarning reports an equilibrium that is not stable: a body that buckles. StateError: none was found.
+        A SpanloopWarning reports an equilibrium that is not stable, a body that buckles, and bodies that bend farther
+        than their shapes follow. StateError: no equilibrium was found. Computed in double precision, whatever the dtype.
 
         >>> beam = sl.flexible.beam(2.0, E=7e10, density=2700.0, section=sl.flexible.rectangle(0.02, 0.01), modes=1)
         >>> model = sl.Builder("boom").body("boom", flexible=beam).revolute("hinge", "world", "boom", "y").build()
@@ -380,7 +382,7 @@ class Dynamics(Quantities):
         from spanloop.dynamics.static_deflection import static_deflection
 
         with OneWarning("static_deflection"):
-            return static_deflection(self, q, forces, held)
+            return static_deflection(in_double_precision(self), q, forces, held)
 
     def mass_matrix(self, q: ArrayLike, *, coordinates: str = "tree", out: Array | None = None) -> Array:
         """Return the mass matrix M (..., nv, nv), armatures included.

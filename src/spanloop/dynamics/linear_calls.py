@@ -69,7 +69,7 @@ class LinearCalls(DerivativeCalls):
 
         robot: Any = self
         names = robot._active("linearize", active_loops)
-        robot = _in_double_precision(robot._with_active_loops(names))
+        robot = in_double_precision(robot._with_active_loops(names))
         extra = robot._loop_inputs(None, None) if robot._has_loop_inputs else ()
         with OneWarning("linearize"):
             return linearize(robot, q, v, tau, inputs, outputs, dofs, forces, extra, tolerance)
@@ -95,6 +95,7 @@ class LinearCalls(DerivativeCalls):
         tau (nv,): constant torques; by default the least ones of actuated joints that hold the state. dofs: independent
         DoF, by default those that are best at q; frequencies do not depend on the choice. tolerance [rad, or of the
         mechanism's length]: how far away the equilibrium may be. Computed in double precision, whatever the dtype.
+        Flexible bodies rest at robot.static_deflection(q).
 
         StateError: q is no equilibrium, a loop is open, or the loops are in a singular configuration.
 
@@ -105,11 +106,11 @@ class LinearCalls(DerivativeCalls):
         from spanloop.linear.modes import modes
 
         robot: Any = self
-        robot = _in_double_precision(robot._with_active_loops(robot._active("modes", active_loops)))
+        robot = in_double_precision(robot._with_active_loops(robot._active("modes", active_loops)))
         return modes(robot, q, tau, dofs, tolerance)
 
 
-def _in_double_precision(robot: Any) -> Any:
+def in_double_precision(robot: Any) -> Any:
     """The robot, or one with its options in float64."""
     if robot._options["dtype"] == "float64":
         return robot

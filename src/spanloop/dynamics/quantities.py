@@ -20,7 +20,7 @@ from spanloop.dynamics.manipulability import Manipulability
 from spanloop.dynamics.strain import mode_energies
 from spanloop.dynamics.workspace import Workspace
 from spanloop.errors import InputError
-from spanloop.model.edits.flexible_parts import flexible_bodies
+from spanloop.model.flexible_bodies.pieces import mode_joints
 from spanloop.types import Array
 
 
@@ -47,7 +47,7 @@ class Quantities(LinearCalls):
         rows = converted("strain_energy", "q", self.model.nq, q, np.dtype(float))
         return {
             name: np.asarray(sum(mode_energies(self.model, j.name, rows).sum(axis=-1) for j in joints))
-            for name, joints in flexible_bodies(self.model.joints).items()
+            for name, joints in mode_joints(self.model).items()
         }
 
     def momentum(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:

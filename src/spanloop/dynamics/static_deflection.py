@@ -32,7 +32,7 @@ from spanloop.errors import InputError, Reason, Refusal, SpanloopWarning, neares
 from spanloop.flexible.deformation import SLOPE, largest_turn
 from spanloop.loops.batching import Computed, over_states
 from spanloop.model import Model
-from spanloop.model.edits.flexible_parts import flexible_bodies, modal
+from spanloop.model.flexible_bodies.pieces import modal, mode_joints
 from spanloop.model.poses import default_position
 from spanloop.model.user_input import by_name
 
@@ -212,7 +212,7 @@ def _warn_of_slopes(model: Model, rows: np.ndarray) -> None:
     """Warn of the body that bends farthest, if that is farther than its shapes follow."""
     turns = {
         name: max(float(np.nan_to_num(largest_turn(modal(j), rows[:, model.q_slice(j.name)])).max()) for j in joints)
-        for name, joints in flexible_bodies(model.joints).items()
+        for name, joints in mode_joints(model).items()
     }
     name, turn = max(turns.items(), key=lambda pair: pair[1])
     if turn > SLOPE:

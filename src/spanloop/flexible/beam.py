@@ -72,6 +72,12 @@ class BeamPiece:
     beam: Beam
     number: int = 0
 
+    @property
+    def shapes(self) -> tuple[Rod, tuple[tuple[str, np.ndarray], ...]]:
+        """The rod in finite elements, and the shapes (dofs, n) of the modes of each direction."""
+        model = _finite_elements(self.beam, self.number)
+        return model.rod, model.bases
+
     def stations(self, count: int = 16) -> Stations:
         """Places along the piece: `count` and the root, or every element's end if there are fewer."""
         model = _finite_elements(self.beam, self.number)
@@ -99,6 +105,7 @@ class _Model:
     fields: Fields
     ends: Fields
     stiffness: np.ndarray
+    bases: tuple[tuple[str, np.ndarray], ...]  # shapes (dofs, n) of each direction
 
     def stations(self, edges: np.ndarray) -> Stations:
         """The shapes at edges of elements (0 is the root, which does not move)."""
@@ -135,6 +142,7 @@ def _finite_elements(beam: Beam, number: int) -> _Model:
         _stacked(fields),
         _stacked(ends),
         np.concatenate([k for *_, k in found]) if found else np.zeros(0),
+        tuple((direction, basis) for direction, basis, _ in found),
     )
 
 

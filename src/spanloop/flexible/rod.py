@@ -71,8 +71,15 @@ class Rod:
         return [2 * edge - 2, 2 * edge - 1] if direction in "yz" else [2 * edge - 1]
 
     def matrices(self, direction: str) -> tuple[np.ndarray, np.ndarray]:
-        """Stiffness and mass (n, n) of a direction."""
-        n = 2 * len(self.lengths)
+        """Stiffness and mass (n, n) of a direction, without the degrees of freedom of the root."""
+        K, M = self.free_matrices(direction)
+        at_root = _at_root(direction)
+        return K[at_root:, at_root:], M[at_root:, at_root:]
+
+    def free_matrices(self, direction: str) -> tuple[np.ndarray, np.ndarray]:
+        """Stiffness and mass of a direction with those of the root, which come first."""
+        at_root = _at_root(direction)
+        n = at_root + 2 * len(self.lengths)
         K, M = np.zeros((n, n)), np.zeros((n, n))
         p = {name: x.reshape(-1, POINTS) for name, x in self.properties.items()}
         for e, length in enumerate(self.lengths):
@@ -81,10 +88,9 @@ class Rod:
             w = length * _WEIGHTS
             k = sum(np.einsum("p,pi,pj->ij", w * of[c], s, s) for c, s in stiffness(shapes) if np.isfinite(of[c]).all())
             m = sum(np.einsum("p,pi,pj->ij", w * of[c], s, s) for c, s in mass(shapes))
-            dofs = np.array(self._element_dofs(direction, e))
-            own = dofs >= 0
-            K[np.ix_(dofs[own], dofs[own])] += k[np.ix_(own, own)]
-            M[np.ix_(dofs[own], dofs[own])] += m[np.ix_(own, own)]
+            own = slice(2 * e, 2 * e + 2 + at_root)
+            K[own, own] += k
+            M[own, own] += m
         return K, M
 
     def fields(self, direction: str, shapes: np.ndarray) -> Fields:
@@ -153,6 +159,11 @@ _PLACES = {
     "torsion": {"value": ("theta", 0, 1.0), "slope": ("kappa", 0, 1.0)},
     "extension": {"value": ("u", 0, 1.0), "slope": ("gamma", 0, 1.0)},
 }
+
+
+def _at_root(direction: str) -> int:
+    """How many degrees of freedom of a direction the root has: deflection and rotation, or one."""
+    return 2 if direction in "yz" else 1
 
 
 def _bending(xi: np.ndarray, length: float, phi: float) -> dict[str, np.ndarray]:

@@ -40,12 +40,13 @@ def mode_motion(modes: Any, number: int, amplitude: float | None, samples: int) 
 
 def _largest_turn(model: Model, shape: Array) -> float:
     """The largest rotation of a section of a flexible body in a shape (nv,) of a mode [rad]; 0 without such a body."""
-    turns = [
-        np.linalg.norm(np.einsum("kna,n->ka", j.kind.source.stations().rotations, shape[model.v_slice(j.name)]), axis=1)
-        for j in model.joints
-        if j.kind.bends and getattr(j.kind, "source", None) is not None
-    ]
-    return float(max((x.max() for x in turns), default=0.0))
+    largest = 0.0
+    for j in model.joints:
+        source = getattr(j.kind, "source", None)
+        if j.kind.bends and source is not None:
+            turns = np.tensordot(source.stations().rotations, shape[model.v_slice(j.name)], axes=(1, 0))
+            largest = max(largest, float(np.linalg.norm(turns, axis=1).max()))
+    return largest
 
 
 def _closed(robot: Any, q: Array, deltas: Array, lengths: Array) -> tuple[Array, bool]:

@@ -185,7 +185,9 @@ def modes(robot: Any, q: ArrayLike, tau: ArrayLike | None = None, dofs: Dofs = N
     given = robot._loop_inputs(None, None) if robot._has_loop_inputs else ()
     rest = np.where(_driven(model), 0.0, inertia @ np.linalg.solve(M, left))  # counts as a constant load: a = 0
     known = _is_regular(M)
-    found = along_closed_motions(robot, q, still, tau - rest, None, given, chosen, "modes", is_balanced=known).independent
+    found = along_closed_motions(
+        robot, q, still, tau - rest, None, given, chosen, "modes", is_balanced=known
+    ).independent
     own = np.ix_(free, free)
     K, C = -M @ found.da_dq[own], -M @ found.da_dv[own]
     residual = _balanced(model, T, M, K, left, allowed, is_held)
@@ -254,14 +256,16 @@ def _balanced(
         return float(residual)
     held = "even with the best torques of the actuated joints its" if is_held else "its"
     advice = "Give" if is_held else "Leave tau out, so that the actuated joints hold it; give"
+    flexible = any(j.kind.bends for j in model.joints)
+    bent = ": robot.static_deflection(q) has that of flexible bodies" if flexible else ""
     raise StateError.of(
         "modes",
         Refusal(
             Reason.NO_EQUILIBRIUM,
             f"this state is no equilibrium: {held} mass would accelerate by {residual:.3g} m/s² (root mean square), "
             f"most at {dof_names(model)[int(np.argmax(away))]!r}, and modes are those about a state at rest. {advice} "
-            "tau that holds it, or pass the position at which springs and gravity balance. tolerance= [rad, or of the "
-            "mechanism's length] allows a distance from it",
+            f"tau that holds it, or pass the position at which springs and gravity balance{bent}. tolerance= [rad, or "
+            "of the mechanism's length] allows a distance from it",
         ),
     )
 

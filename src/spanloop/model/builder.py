@@ -26,8 +26,8 @@ from spanloop.joints.kind import checked_axis
 from spanloop.model import user_input
 from spanloop.model.contacts.contact_check import refuse_same_pairs
 from spanloop.model.contacts.contact_input import GROUND, ContactSettings, Side, contact_of
-from spanloop.model.edits.flexible_parts import flexible_parts, refuse_offset, root_of
 from spanloop.model.exact_rotations import snap_axis, snap_rotation
+from spanloop.model.flexible_bodies.flexible_parts import flexible_parts, refuse_offset, root_of
 from spanloop.model.flexible_bodies.segments import segment_parts
 from spanloop.model.inertia_check import check_inertias
 from spanloop.model.model import Model
@@ -509,7 +509,7 @@ class Builder:
             if j.child in self._flexible and j.name in self._at_child:
                 at = self._at_child[j.name].position
                 refuse_offset(f"joint {j.name!r}", j.child, at, self._flexible[j.child])
-            ends = {end: root_of(getattr(j, end), self._flexible) for end in ("parent", "child")}
+            ends: dict[str, Any] = {end: root_of(getattr(j, end), self._flexible) for end in ("parent", "child")}
             joints.append(replace(j, **ends))
         for f in self._frames:
             if f.body in self._flexible:

@@ -140,6 +140,12 @@ def _all_reached(bodies: Sequence[Body], joints: Sequence[Joint], kept: set[str]
                 f"body {b.name!r}: reached only against the direction of joint {j.name!r}; "
                 f"swap its parent {j.parent!r} and child {j.child!r}"
             )
+        bent = next((j for j in joints if j.parent == b.name and j.kind.bends), None)
+        if bent is not None:
+            raise ModelError(
+                f"body {b.name!r}: no way leads to it from the world. A flexible body is carried by its root: attach "
+                f"{bent.child!r} with a joint (Builder.free, if it floats); joints to its nodes close loops"
+            )
         raise ModelError(f"body {b.name!r}: no way leads to it from the world; attach it with a joint")
 
 

@@ -3,7 +3,8 @@
 | symbol | shape | meaning | frame |
 |---|---|---|---|
 | X, S | Transform, nv columns | pose of the link in its parent; the joint's motion space, H* | parent; link |
-| P | 6×6 | articulated inertia | link |
+| inertia, modes | RigidInertia, n | inertia of the link, at its modal coordinates if it bends | link |
+| P | 6×6 | articulated inertia; with n modes of a flexible body (6 + n)×(6 + n) | link |
 | D, D_inverse | nv×nv | H P H* + armature, and its inverse | joint |
 | G | nv columns | gain P H* D⁻¹ | link |
 | dofs | (s, gain, 1/d) | the same, one DoF after the other: the LDLᵀ of D | link |
@@ -31,8 +32,14 @@ def preparation(mechanism, anchors: Sequence[Anchor], level: int, kept: Callable
     carried = [tuple(a.transform() for a in anchors if a.link == k) for k in range(len(mechanism.links))]
 
     def place(link, here, parent) -> Values:
-        """X, S, and the frames that the link carries."""
-        return Values(X=link.transform(here.q), S=link.kind.motion_space(here.q), frames=carried[link.number])
+        """X, S, the inertia at the present coordinates, and the frames that the link carries."""
+        return Values(
+            X=link.transform(here.q, parent.modes),
+            S=link.kind.motion_space(here.q),
+            inertia=link.inertia.at(here.q),
+            modes=here.q if link.kind.bends else (),
+            frames=carried[link.number],
+        )
 
     def kept_rows(m, here, world) -> Values:
         """The function that finds the rows of A."""
@@ -40,12 +47,12 @@ def preparation(mechanism, anchors: Sequence[Anchor], level: int, kept: Callable
 
     articulated = (*PivotTest(mechanism).sweeps, inward(articulate, P=ArticulatedInertia())) if level else ()
     admitted = (outward(admit, Upsilon=Admittance()),) if level > 1 else ()
-    return (at_once(kept_rows), outward(place), *articulated, *admitted)
+    return (at_once(kept_rows), outward(place, modes=()), *articulated, *admitted)
 
 
 def articulate(link, here, arriving) -> tuple[Values, Values]:
     """P = ψ P ψ* + M, D, G.  [Rodriguez, Jain & Kreutz, A.1]"""
-    P = link.inertia.articulated() + arriving.P
+    P = here.inertia.articulated() + arriving.P
     U = [P @ s for s in here.S]
     D = tuple(
         tuple(power(s, u) + (m if i == j else 0.0) for j, u in enumerate(U))

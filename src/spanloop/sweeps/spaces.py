@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from spanloop.model import Model
 from spanloop.sweeps.closure_operators import pivot_demands
 from spanloop.sweeps.operator_blocks import preparation
 from spanloop.sweeps.program import Values, carry_out
-from spanloop.sweeps.terms import FRAMES, JOINTS, LINKS, ROWS, Term
+from spanloop.sweeps.terms import FRAMES, JOINTS, LINKS, ROWS, Term, width
 from spanloop.sweeps.tested_pivots import PivotTest
 from spanloop.topology import mechanism
 from spanloop.topology.mechanism import Anchor
@@ -82,14 +83,15 @@ class Algebra:
         if space == ROWS:
             return len(self.kept())
         frames = 6 * len(self.points(self.mechanism))
-        return {LINKS: 6 * len(self.mechanism.links), JOINTS: self.model.nv, FRAMES: frames}[space]
+        return {LINKS: sum(map(width, self.mechanism.links)), JOINTS: self.model.nv, FRAMES: frames}[space]
 
     def blocks(self, m, space: str) -> tuple[tuple[int, ...], ...]:
         """Which entries of a vector belong to each link; those of frames fixed to the world belong to none."""
         if space == JOINTS:
             return tuple(tuple(range(link.v.start, link.v.stop)) for link in m.links)
         if space == LINKS:
-            return tuple(tuple(range(6 * k, 6 * k + 6)) for k in range(len(m.links)))
+            ends = list(accumulate(map(width, m.links), initial=0))
+            return tuple(tuple(range(a, b)) for a, b in pairwise(ends))
         on = [anchor.link for anchor in self.points(m)]
         return tuple(
             tuple(6 * k + i for k, at in enumerate(on) if at == link.number for i in range(6)) for link in m.links

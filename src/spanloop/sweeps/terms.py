@@ -1,9 +1,9 @@
 """Linear maps between stacked vectors, as plain terms: a term names the sweeps that apply it.
 
-A stacked vector has one block at every link: six numbers in the space "links", one a DoF in "joints", six for
-each frame that the link carries in "frames"; a vector of "rows", one number for each row of the closures, is kept
-whole at the world. A term reads the block `source` of every link and keeps `target`; it knows no coordinates and no
-mechanism. Its text is what one types to make it; terms with one text are the same.
+A stacked vector has one block at every link: six numbers in the space "links", and one a mode of a flexible body; one
+a DoF in "joints", six for each frame that the link carries in "frames"; a vector of "rows", one number for each row of
+the closures, is kept whole at the world. A term reads the block `source` of every link and keeps `target`; it knows no
+coordinates and no mechanism. Its text is what one types to make it; terms with one text are the same.
 """
 
 from __future__ import annotations
@@ -22,6 +22,17 @@ SPACES = (LINKS, JOINTS, FRAMES, ROWS)
 ONE = "1"  # text of every identity
 
 Block = Callable[..., tuple]  # (link, here, block) -> block
+
+
+def width(link) -> int:
+    """How many numbers a link has in the space "links": six, and one for each mode of a flexible body."""
+    return 6 + (link.kind.nv if link.kind.bends else 0)
+
+
+def block(link, pair: Force | Motion) -> tuple:
+    """The numbers of a force on a link, or of its motion; zeros for modes where it has none."""
+    numbers = tuple(pair)
+    return numbers + (0.0,) * (width(link) - len(numbers))
 
 
 class Term(ABC):
@@ -77,11 +88,11 @@ class Shift(Term):
 
         def from_children(link, here, arriving):
             sent = here.X @ Force.of(getattr(here, source))
-            return Values(**{target: tuple(arriving.f)}), Values(f=sent)
+            return Values(**{target: block(link, arriving.f)}), Values(f=sent)
 
         def from_parent(link, here, parent):
             own = Motion.of(getattr(here, source))
-            return Values(**{target: tuple(here.X.T @ getattr(parent, handed)), handed: own})
+            return Values(**{target: block(link, here.X.T @ getattr(parent, handed)), handed: own})
 
         if is_starred(self.text):
             return (outward(from_parent, None, **{handed: Motion()}),)
@@ -107,7 +118,7 @@ class Transition(Term):
             return Values(**{target: y}), Values(f=here.X @ Force.of(weigh(link, here, y)))
 
         def spread(link, here, parent):
-            arrived = weigh(link, here, tuple(here.X.T @ Motion.of(getattr(parent, target))))
+            arrived = weigh(link, here, block(link, here.X.T @ Motion.of(getattr(parent, target))))
             return Values(**{target: tuple(Motion.of(getattr(here, source)) + Motion.of(arrived))})
 
         if is_starred(self.text):

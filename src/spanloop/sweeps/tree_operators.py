@@ -21,6 +21,10 @@ lower; every block is the same. Blocks are in link axes (the joint's axis is z),
 D has the armature in it, which the paper does not know: then 3.4-3.6 hold for M = H φ Mb φ* H* + armature. The root
 of D is no symmetric one, so that the left one of the two D^(−1/2) of 3.13 is transposed; b has the D^(−1/2) that its
 definition there lacks. A, Lam and b are of mechanisms with closures (closure_operators.py).
+
+A flexible body with n modes has blocks of 6 + n numbers in the space "links": forces with the work that they do along
+its modes, motions with its modal rates (flexible_chain.py has section 4, with all nodes). Its modes are its joint, so
+that H there takes the modal numbers, and φ to a node of it has the node's shapes: all identities hold at any q.
 """
 
 from __future__ import annotations
@@ -40,6 +44,7 @@ from spanloop.sweeps.terms import (
     Term,
     Transition,
     added,
+    block,
     product,
 )
 
@@ -53,11 +58,11 @@ def _project(link, here, f):
 
 
 def _span(link, here, rates):
-    return tuple(combined(here.S, rates))
+    return block(link, combined(here.S, rates))
 
 
 def _inertia(link, here, m):
-    return tuple(link.inertia @ Motion.of(m))
+    return tuple(here.inertia @ Motion.of(m))
 
 
 def _articulated(link, here, m):
@@ -69,7 +74,7 @@ def _admittance(link, here, f):
 
 
 def _gain(link, here, x):
-    return tuple(sum((g * k for g, k in zip(here.G, x, strict=True)), Force()))
+    return block(link, sum((g * k for g, k in zip(here.G, x, strict=True)), Force()))
 
 
 def _gain_star(link, here, m):
@@ -91,7 +96,7 @@ def _armature(link, here, x):
 
 def _gather_frames(link, here, six):
     parts = (x @ Force.of(six[6 * k : 6 * k + 6]) for k, x in enumerate(here.frames))
-    return tuple(sum(parts, Force()))
+    return block(link, sum(parts, Force()))
 
 
 def _at_frames(link, here, m):

@@ -127,10 +127,14 @@ def _demands(redundancy: Redundancy, tested: PivotTest):
 
 
 def _common_ancestors(mechanism) -> dict[int, int]:
-    """The link at which each row is eliminated: the closest common ancestor of the links that it joins."""
+    """The link at which each row is eliminated: the closest common ancestor of the links that it joins.
+
+    Where that bends, its modes move the ends of a loop on each other: then the link that carries it.
+    """
     held = _held_rows(mechanism)
     gears = {g.row: g.link if g.row in held else g.meets for g in mechanism.gears}
-    return {r: c.meets for c in mechanism.closures for r in c.rows} | gears
+    bending = {link.number: link.parent for link in mechanism.links if link.kind.bends}
+    return {r: bending.get(c.meets, c.meets) for c in mechanism.closures for r in c.rows} | gears
 
 
 def _held_rows(mechanism) -> dict[int, int]:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from spanloop.algorithms.tree.kinematics import accelerate
 from spanloop.algorithms.tree.link_motion import placed
-from spanloop.errors import UnsupportedError
 from spanloop.math.spatial import Field, Motion, Transform
 from spanloop.math.vector3 import ZERO3, add, cross, dot, negate, transpose
 from spanloop.sweeps import Program, Values, at_once, outward
@@ -26,12 +25,6 @@ WIDTH = 10  # inertial parameters of a body
 def regressor(mechanism) -> Program:
     """Y (nv, 10 n_bodies) for given q (nq,), v (nv,), a (nv,); bodies in the order of the model."""
     width = WIDTH * len(mechanism.bodies)
-    flexible = [link.name for link in mechanism.links if link.kind.bends]
-    if flexible:
-        raise UnsupportedError(
-            f"regressor: {flexible[0]!r} are modes of a flexible body, whose torques depend on more than ten inertial "
-            "parameters. robot.derivative('inverse_dynamics', {...}, wrt='parameters') has the derivatives by its mass"
-        )
 
     def result(m, here, world):
         rows = [[0.0] * width for _ in range(m.nv)]

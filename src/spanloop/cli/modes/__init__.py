@@ -1,4 +1,7 @@
-"""`spanloop modes`: natural frequencies, damping and shapes of a mechanism about an equilibrium."""
+"""`spanloop modes`: natural frequencies, damping and shapes of a mechanism about an equilibrium.
+
+Flexible bodies are taken as they bend under gravity at the position of the joints.
+"""
 
 from __future__ import annotations
 
@@ -47,6 +50,8 @@ def run(chosen: argparse.Namespace) -> int:
     robot = Dynamics(model)
     q, _ = initial_state(robot, chosen.file, by_name(chosen.q, "--q"), {})
     tau = torques(model, by_name(chosen.tau, "--tau")) if chosen.tau else None
+    if any(model.gravity) and any(j.kind.bends for j in model.joints):
+        q = robot.static_deflection(q)
     found = robot.modes(q, tau, dofs=chosen.dofs)
     if chosen.output:
         found.page(chosen.output, folder=None if chosen.file.startswith(ZOO) else Path(chosen.file).parent)

@@ -33,7 +33,7 @@ from spanloop.compiler.runtime import arrays
 from spanloop.compiler.runtime.nan_rows import refuse_states
 from spanloop.errors import InputError, nearest
 from spanloop.kernels import redundancy_of
-from spanloop.kernels.state_refusals import OTHER_ASSEMBLY, refuse_flexible
+from spanloop.kernels.state_refusals import OTHER_ASSEMBLY
 from spanloop.loops.arguments import external_forces, loop_inputs
 from spanloop.loops.closed_topology.combined_model import PRIMARY, SECONDARY, as_loops, joined, of_points, points
 from spanloop.loops.closed_topology.constraint_force_step import StepD
@@ -88,8 +88,6 @@ class ClosedTopology:
     def _assemble(self, old: ClosedTopology | None) -> ClosedTopology:
         """Columns and step D: those of the old one where they will do."""
         one, other, between, ready = self._parts
-        for system in (one, other):
-            refuse_flexible(system, "ClosedTopology", "one model with loops: b.loop(...), and sl.Dynamics(model)")
         loops = (*one.loops, *other.loops, *between)
         made = {k: x for k, x in self._options.items() if k != "on_singular"}
         of = {name: points(loops, ready, name, one, other) for name in (PRIMARY, SECONDARY)}

@@ -82,6 +82,12 @@ WORDS = {
         "{parts} moves and ends a chain but has no mass; forward dynamics will be singular.",
         "Give it an inertia (a file's: load it with repair=True, --repair), or its joint an armature, or fix the joint",
     ),
+    "own_weight": Words(
+        "advice",
+        "Body {parts} sags by {sag} m of its {length} m under its own weight where it is clamped and horizontal"
+        "{upright}.",
+        "Is E, a section or a length in another unit? If not, take more pieces= of the beam",
+    ),
     "placeholder": Words(
         "advice",
         "{count} an inertia like a placeholder: {parts}. The first has {mass} kg and {moment} kg m² about every axis.",

@@ -60,6 +60,7 @@ def _possible(model: Model, groups: Groups) -> dict[int, Inertia]:
     """Inertias of the bodies that make their group's impossible."""
     bad = are_impossible(groups.inertia, groups.mass)
     bad[0] = False  # the world
+    bad[_bending(model, groups)] = False
     own = np.array([b.inertia.matrix() for b in model.bodies])
     alone = are_impossible(own, np.array([b.inertia.mass for b in model.bodies]))
     found = np.nonzero(bad[groups.of_body[1:]] & alone)[0]
@@ -69,7 +70,7 @@ def _possible(model: Model, groups: Groups) -> dict[int, Inertia]:
 def _with_extent(model: Model, groups: Groups) -> dict[int, Inertia]:
     """Inertias of the heaviest bodies of groups that have mass but no moment about some axis."""
     out = {}
-    for g in range(1, len(groups.first)):
+    for g in sorted({*range(1, len(groups.first))} - {*_bending(model, groups)}):
         moments = np.linalg.eigvalsh(groups.inertia[g])
         if groups.mass[g] > 0.0 and moments[0] <= ZERO * moments[2]:
             i = max(_members(groups, g), key=lambda k: model.bodies[k].inertia.mass)
@@ -98,6 +99,11 @@ def _with_mass(model: Model, groups: Groups) -> dict[int, Inertia]:
         elif g in bare:
             out[groups.first[g] - 1] = Inertia(light, (0.0, 0.0, 0.0), _ball(light))
     return out
+
+
+def _bending(model: Model, groups: Groups) -> list[int]:
+    """Groups that are flexible bodies: beams may be thin, and their inertia belongs to their modes."""
+    return [g for g in range(1, len(groups.first)) if model.joints[groups.first[g] - 1].kind.bends]
 
 
 def _members(groups: Groups, g: int) -> list[int]:

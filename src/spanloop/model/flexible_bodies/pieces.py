@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from spanloop.flexible.beam import Beam
 from spanloop.flexible.modes import Modal
 from spanloop.model.parts import WORLD, Body, Inertia, Joint
+
+if TYPE_CHECKING:
+    from spanloop.model.model import Model
 
 
 @dataclass(frozen=True)
@@ -27,8 +31,7 @@ class Piece:
     @property
     def modal(self) -> Modal:
         """The modes."""
-        assert isinstance(self.joint.kind, Modal)
-        return self.joint.kind
+        return modal(self.joint)
 
     @property
     def frequencies(self) -> np.ndarray:
@@ -110,6 +113,18 @@ def body_before(joint: Joint, above: dict[str, Joint]) -> str | None:
     before = getattr(above[node.parent].kind, "source", None)
     same = before is not None and before.beam == source.beam and before.number == source.number - 1  # type: ignore[union-attr]
     return node.parent if same else None
+
+
+def modal(joint: Joint) -> Modal:
+    """The kind of a joint whose coordinates are those of modes."""
+    assert isinstance(joint.kind, Modal)
+    return joint.kind
+
+
+def mode_joints(model: Model) -> dict[str, tuple[Joint, ...]]:
+    """The joints of the modes of each flexible body by the body's name, one for each piece from root to tip."""
+    found = flexible_bodies(model.bodies, model.joints)
+    return {name: tuple(piece.joint for piece in body.pieces) for name, body in found.items()}
 
 
 def modal_masses(modal: Modal) -> np.ndarray:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from spanloop.flexible.beam import Beam, properties
 from spanloop.flexible.particles import rigid_moments
 from spanloop.flexible.rod import Rod
 from spanloop.joints import Fixed, JointKind, Prismatic, Revolute, Universal
-from spanloop.model.edits.flexible_parts import ROOT
+from spanloop.model.flexible_bodies.flexible_parts import ROOT
 from spanloop.model.parts import Body, Inertia, Joint, Placement
 from spanloop.types import Floats3
 
@@ -45,28 +46,32 @@ def segment_parts(name: str, beam: Beam, count: int) -> tuple[list[Body], list[J
         raise InputError(f"{owner}: damping has {len(beam.damping)} ratios; expected one, segments have no modes")
     length = beam.length / count
     edges = [0.0, *(length * (k + 0.5) for k in range(count)), beam.length]
-    steps = _steps(beam)
-    bodies, joints = [Body(f"{name}.{ROOT}", _inertia(beam, edges[0], edges[1]))], []
+    segments = [f"{name}.{ROOT}", *(f"{name}.{k + 1}" for k in range(count))]
+    bodies, joints = [Body(segments[0], _inertia(beam, edges[0], edges[1]))], []
     for k in range(count):
-        start = edges[k + 1] - edges[k]
-        below = bodies[-1].name
-        for i, (kind, directions) in enumerate(steps):
-            last = i == len(steps) - 1
-            own = f"{name}.{k + 1}" if last else f"{name}.{k + 1}.{directions[0]}"
-            inertia = _inertia(beam, edges[k + 1], edges[k + 2]) if last else Inertia()
-            at = Placement(position=(start if i == 0 else 0.0, 0.0, 0.0))
-            stiffness = tuple(_spring(beam, d, k * length, (k + 1) * length) for d in directions)
-            damping = tuple(_delay(beam, d) * s for d, s in zip(directions, stiffness, strict=True))
-            what = "_".join(directions)
-            springs = {"stiffness": stiffness, "damping": damping, "actuated": False}
-            joints.append(Joint(f"{name}.{k + 1}.{what}", kind, below, own, at, **springs))  # type: ignore[arg-type]
-            bodies.append(Body(own, inertia))
-            below = own
-    nodes = [
-        _node(name, node, x, edges, [f"{name}.{ROOT}", *(f"{name}.{k + 1}" for k in range(count))])
-        for node, x in beam.nodes
-    ]
+        at = Placement(position=(edges[k + 1] - edges[k], 0.0, 0.0))
+        made = _hinges(beam, segments[k], segments[k + 1], at, (k * length, (k + 1) * length))
+        bodies += [
+            *(Body(j.child) for j in made[:-1]),
+            Body(segments[k + 1], _inertia(beam, edges[k + 1], edges[k + 2])),
+        ]
+        joints += made
+    nodes = [_node(name, node, x, edges, segments) for node, x in beam.nodes]
     return bodies + [b for b, _ in nodes], joints + [j for _, j in nodes]
+
+
+def _hinges(beam: Beam, below: str, segment: str, at: Placement, part: tuple[float, float]) -> list[Joint]:
+    """The joints in series between two segments, with the springs of a part of the beam, from a position to another."""
+    joints: list[Joint] = []
+    steps = _steps(beam)
+    for kind, directions in steps:
+        child = segment if len(joints) == len(steps) - 1 else f"{segment}.{directions[0]}"
+        stiffness = tuple(_spring(beam, d, *part) for d in directions)
+        damping = tuple(_delay(beam, d) * s for d, s in zip(directions, stiffness, strict=True))
+        springs: dict[str, Any] = {"stiffness": stiffness, "damping": damping, "actuated": False}
+        joints.append(Joint(f"{segment}.{'_'.join(directions)}", kind, below, child, at, **springs))
+        below, at = child, Placement()
+    return joints
 
 
 def _steps(beam: Beam) -> list[tuple[JointKind, tuple[str, ...]]]:

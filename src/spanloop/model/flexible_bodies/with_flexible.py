@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from spanloop.errors import InputError, ModelError
 from spanloop.flexible.beam import Beam
 from spanloop.model import user_input
 from spanloop.model.contacts.contact import Contact, ContactSide
-from spanloop.model.edits.flexible_parts import MODES, ROOT, flexible_parts
 from spanloop.model.exact_rotations import snap_rotation
+from spanloop.model.flexible_bodies.flexible_parts import MODES, ROOT, flexible_parts
 from spanloop.model.parts import Body, Frame, Joint, Loop, Placement
 
 if TYPE_CHECKING:
@@ -134,7 +134,8 @@ class _Seats:
         if getattr(part, body) != self.body:
             return part
         seat, at = self.seat(getattr(part, placement), f"with_flexible: {what} {part.name!r}")
-        return replace(part, **{body: seat, placement: at})
+        changed: dict[str, Any] = {body: seat, placement: at}
+        return replace(part, **changed)
 
     def _side(self, contact: Contact, side: ContactSide) -> ContactSide:
         if side.at != self.body:

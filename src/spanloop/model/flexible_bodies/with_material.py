@@ -50,7 +50,8 @@ def with_material(
     if E is None and density is None and damping is None:
         raise InputError(f"{owner}: nothing is given; expected E=, density= or damping=")
     new = _changed(old, E, density, damping, owner)
-    bodies, joints = {}, {}
+    bodies: dict[str, Body] = {}
+    joints: dict[str, Joint] = {}
     for piece in known[body].pieces:
         number = piece.modal.source.number
         changed = _piece(piece, old.bodies[number], new.bodies[number], damping is not None)

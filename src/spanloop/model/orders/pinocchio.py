@@ -178,8 +178,8 @@ def _order(joint: Joint, nq: int | None) -> _Order:
     kind: Any = joint.kind
     if kind.name == "revolute" and nq == 2:
         return _CONTINUOUS
-    if kind.name == "general":
-        raise UnsupportedError(f"joint {joint.name!r}: Pinocchio has no general joint")
+    if kind.name in ("general", "modal"):
+        raise UnsupportedError(f"joint {joint.name!r}: Pinocchio has no {kind.name} joint")
     if kind.name == "planar" and kind.axis != (0.0, 0.0, 1.0):
         raise UnsupportedError(
             f"joint {joint.name!r}: Pinocchio's planar joint has the z axis as normal, here it is {kind.axis}"

@@ -16,7 +16,7 @@ import numpy as np
 
 from spanloop.errors import InputError, Reason, Refusal, StateError, listed
 from spanloop.flexible.modes import Modal
-from spanloop.joints import JointKind
+from spanloop.joints import Fixed, JointKind
 from spanloop.math import pose, quaternion
 from spanloop.math.spatial import Force, Motion, Transform, combined, power
 from spanloop.model import Model
@@ -141,7 +141,8 @@ class Change:
                 f"continued: joint {joint.name!r} has other modes than before, whose coordinates do not follow from "
                 f"the old ones. Give q={{{joint.name!r}: ...}} and v={{{joint.name!r}: ...}}"
             )
-        found, miss = coordinates(joint.kind, x)
+        found, miss = coordinates(Fixed() if joint.kind.bends else joint.kind, x)
+        found = joint.kind.neutral() if joint.kind.bends else found
         if max(map(abs, miss)) <= FITS:
             return found
         angle, distance = np.linalg.norm(miss.angular), np.linalg.norm(miss.linear)
@@ -154,7 +155,9 @@ class Change:
     def _rates(self, joint: Joint, q: list[float], carrier: Motion, velocity: Motion) -> list[float]:
         across = joint.placement.transform() @ joint.kind.transform(q)
         wanted = velocity - across.T @ carrier
-        found, miss = _along(joint.kind.motion_space(q), wanted)
+        columns = () if joint.kind.bends else joint.kind.motion_space(q)
+        found, miss = _along(columns, wanted)
+        found = [0.0] * joint.kind.nv if joint.kind.bends else found
         if max(map(abs, miss)) <= FITS * (1.0 + max(map(abs, velocity))):
             return found
         turning, sliding = np.linalg.norm(miss.angular), np.linalg.norm(miss.linear)
@@ -181,7 +184,7 @@ def _next(
         modes = model.joints[model.body_number[joint.parent] - 1].name
         seat = joint.kind.seat((), q[model.q_slice(modes)].tolist())
         across = joint.placement.transform() @ Transform(seat.rotation, seat.translation)
-        own = combined(seat.columns, v[model.v_slice(modes)].tolist())  # type: ignore[attr-defined]
+        own = combined(seat.columns, v[model.v_slice(modes)].tolist())
         return parent[0] @ across, across.T @ parent[1] + own
     here, rates = q[model.q_slice(joint.name)].tolist(), v[model.v_slice(joint.name)].tolist()
     across = joint.placement.transform() @ joint.kind.transform(here)

@@ -129,7 +129,7 @@ class ActuatedMechanism:
         light = springless.with_gravity((0.0, 0.0, 0.0))
         place = None if near is None else tuple(map(float, near))
         self._moving, self._heavy, self._light = (
-            on_scalars(m, "forward_dynamics", near=place) for m in (model, springless, light)
+            on_scalars(m, "forward_dynamics", near=place) for m in (model, _without_joint_springs(model), light)
         )
         if free:
             warn_of_falling(model, who, self._falling(model, free, near))
@@ -151,7 +151,7 @@ class ActuatedMechanism:
         return self._around(q, self._moving(q, v, [0.0] * self._nv))
 
     def response_to_gravity(self, q: Any) -> Response:
-        """At rest, as if there were no springs."""
+        """At rest, as if there were no springs at joints; flexible bodies have theirs."""
         zero = [0.0] * self._nv
         return self._around(q, self._heavy(q, zero, zero))
 
@@ -175,9 +175,18 @@ class ActuatedMechanism:
         return found
 
 
+def _without_joint_springs(model: Model) -> Model:
+    """The model without springs at joints, which a law of gravity leaves alone; flexible bodies stay as stiff."""
+    joints = (j if j.kind.bends else replace(j, stiffness=(0.0,) * j.kind.nv) for j in model.joints)
+    return replace(model, joints=tuple(joints))
+
+
 def warn_of_falling(model: Model, who: str, dofs: Sequence[int]) -> None:
-    """Warn of DoF, places in v, that a law cannot hold against gravity; a free base is known to fall."""
-    free = {k for j in model.joints if j.kind.name == "free" for k in _places(model, j.name)}
+    """Warn of DoF, places in v, that a law cannot hold against gravity; a free base is known to fall.
+
+    Modes of flexible bodies are held by their stiffness.
+    """
+    free = {k for j in model.joints if j.kind.name == "free" or j.kind.bends for k in _places(model, j.name)}
     names = [dof_names(model)[k] for k in dofs if k not in free]
     if names:
         warnings.warn(

@@ -19,7 +19,7 @@ import numpy as np
 from spanloop.dynamics.strain import mode_energies
 from spanloop.flexible.deformation import largest_strain, largest_turn
 from spanloop.flexible.modes import Modal
-from spanloop.model.edits.flexible_parts import flexible_bodies, modal
+from spanloop.model.flexible_bodies.pieces import modal, mode_joints
 from spanloop.model.parts import Joint
 from spanloop.trajectory.audit.balances import balance
 from spanloop.trajectory.audit.findings import NOT_JUDGED, NOT_WELL, Finding, verdict_on
@@ -36,7 +36,7 @@ def flexible_findings(
     run: Trajectory, strain: float, slope: float, truncation: float, modes: float
 ) -> Iterator[Finding]:
     """The findings on a run of one model; none without flexible bodies."""
-    bodies = flexible_bodies(run.model.joints)
+    bodies = mode_joints(run.model)
     if bodies:
         yield _strain(run, bodies, strain)
         yield _slopes(run, bodies, slope)
@@ -109,7 +109,8 @@ def _truncation(run: Trajectory, bodies: Bodies, bound: float) -> Iterator[Findi
         )
         verdict = verdict_on(value, bound, 0.0)
         if verdict == NOT_WELL:
-            sentence += " Modes that follow it are missing: give more modes= to sl.flexible.beam."
+            sentence += " Modes that follow it are missing: give more modes= to sl.flexible.beam"
+            sentence += ", or its basis='craig-bampton'." if _is_cantilever(bodies) else "."
         yield Finding("truncation", value, bound, "1", verdict, sentence)
     elif alone:
         value, words = max(alone)
@@ -120,6 +121,12 @@ def _truncation(run: Trajectory, bodies: Bodies, bound: float) -> Iterator[Findi
         if verdict == NOT_WELL:
             verdict, sentence = NOT_JUDGED, f"{sentence} Nothing tells whether one is enough: compare with modes=2."
         yield Finding("truncation", value, bound, "1", verdict, sentence)
+
+
+def _is_cantilever(bodies: Bodies) -> bool:
+    """Whether a body has modes of a free tip, which follow forces and moments there slowly."""
+    beams = (getattr(modal(j).source, "beam", None) for joints in bodies.values() for j in joints)
+    return any(getattr(beam, "basis", "") == "cantilever" for beam in beams)
 
 
 def _last_modes(kind: Modal) -> list[tuple[int, int]]:
@@ -195,16 +202,16 @@ def _modes(run: Trajectory, bound: float) -> Iterator[Finding]:
 
 
 _ADVICE = (
-    "Or start from the shape at rest (robot.static_deflection), leave the fastest modes out, or give the beam damping=, "
-    "with which what rings because it was let go fades."
+    "Or start from the shape at rest (robot.static_deflection), leave fast modes out, or give the beam damping=, with "
+    "which what rings because it was let go fades."
 )
 
 
 def damped_modes(run: Trajectory) -> str:
-    """A sentence on energy that implicit steps take from modes that they do not resolve; "" where there are none."""
+    """A sentence on energy that implicit steps take from vibrations; "" where nothing bends."""
     if run.settings.get("integrator") != "implicit" or not any(j.kind.bends for j in run.model.joints):
         return ""
-    return " Implicit steps damp vibrations that they do not resolve well: the finding 'modes' names them."
+    return " Implicit steps damp vibrations, fast ones at once: see the finding 'modes', or take shorter steps."
 
 
 def _driven_loops(run: Trajectory) -> bool:

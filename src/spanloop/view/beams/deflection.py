@@ -9,7 +9,7 @@ import numpy as np
 
 from spanloop.flexible.body import Stations
 from spanloop.model import Model
-from spanloop.model.edits.flexible_parts import END
+from spanloop.model.flexible_bodies.flexible_parts import END
 from spanloop.model.parts import Joint
 from spanloop.trajectory.topologies import has_same_joints
 

@@ -12,10 +12,8 @@ import numpy as np
 from spanloop.errors import InputError, SpanloopWarning
 from spanloop.loops.arguments import dof_names
 from spanloop.loops.closure_errors import mechanism_of
-from spanloop.model import Model
 from spanloop.model.files.file_io import write_file
 from spanloop.trajectory import EndReason, Outcome, Segment, Trajectory
-from spanloop.trajectory.files import labels
 from spanloop.view.beams.segments import segment_count
 from spanloop.view.moving_scene import moving_scene
 from spanloop.view.noise import least_force, noise_levels
@@ -126,14 +124,8 @@ def _parts(modes: Modes, number: int) -> list[tuple[str, float, str]]:
     shape = modes.shapes[:, number] / np.array(mechanism_of(model).dof_lengths)
     shape = shape / shape[np.argmax(np.abs(shape))]
     order = [int(k) for k in np.argsort(-np.abs(shape).round(9), kind="stable")[:PARTS] if abs(shape[k]) > 1e-3]
-    names = [mode or name for mode, name in zip(_mode_names(model), dof_names(model), strict=True)]
+    names = dof_names(model)
     return [(names[k], float(np.copysign(abs(shape[k]), shape[k].real)), _words(complex(shape[k]))) for k in order]
-
-
-def _mode_names(model: Model) -> list[str]:
-    """The name of each DoF that is a mode of a flexible body; "" for others."""
-    bends = {j.name for j in model.joints if j.kind.bends}
-    return [labels.joined(*name) if name[0] in bends else "" for name in labels.dofs(model)]
 
 
 def _words(x: complex) -> str:

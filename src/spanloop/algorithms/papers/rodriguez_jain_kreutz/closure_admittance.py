@@ -34,11 +34,19 @@ def point_admittances(m, here, links) -> dict:
             top = meeting(m.parents, i, j)
             if top < 0:
                 continue
-            block = [here[top].Lambda @ e for e in SIX]  # Υ(a)
-            block = _transposed(_carried(m, here, block, top, j))  # Ω(a, j) = Υ(a) ψ(a, j)
-            out[i, j] = _carried(m, here, block, top, i)
+            block = [here[top].Lambda @ e for e in _units(m.links[top])]  # Υ(a)
+            block = _transposed([c.six for c in _carried(m, here, block, top, j)])  # Ω(a, j) = Υ(a) ψ(a, j)
+            out[i, j] = [c.six for c in _carried(m, here, block, top, i)]
             out[j, i] = out[i, j] if i == j else _transposed(out[i, j])
     return out
+
+
+def _units(link) -> Sequence[Force]:
+    """Unit forces on a link; on a flexible body also unit forces along its modes."""
+    if not link.kind.bends:
+        return SIX
+    n = 6 + link.kind.nv
+    return [Force.of([float(i == j) for j in range(n)]) for i in range(n)]
 
 
 def _carried(m, here, columns: list[Motion], top: int, link: int) -> list[Motion]:

@@ -44,7 +44,7 @@ def bias_free_torque(link, here, arriving) -> tuple[Values, Values]:
 
 def factor(link, here, arriving) -> tuple[Values, Values]:
     """P, D, G                                                                      (A.1)"""
-    P = link.inertia.articulated() + arriving.P
+    P = here.inertia.articulated() + arriving.P
     gains, pivots = [], []
     for s, armature in zip(link.free(here.S), link.armature, strict=False):
         U = P @ s

@@ -8,10 +8,11 @@ pieces has "boom.1", "boom.2", ... in series; "boom.root" and "boom.tip" are its
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from spanloop.errors import ModelError
 from spanloop.flexible.beam import Beam
-from spanloop.flexible.modes import Modal, Node
+from spanloop.flexible.modes import Node
 from spanloop.joints import Fixed
 from spanloop.model.parts import Body, Geometry, Inertia, Joint, Placement
 
@@ -30,7 +31,7 @@ def flexible_parts(name: str, beam: Beam, geometry: tuple[Geometry, ...] = ()) -
             below = f"{own}.{ROOT}"
         inertia = Inertia(piece.mass, piece.center, piece.moments)  # type: ignore[arg-type]
         bodies.append(Body(own, inertia, geometry))
-        springs = {"stiffness": piece.stiffness, "damping": piece.damping, "actuated": False}
+        springs: dict[str, Any] = {"stiffness": piece.stiffness, "damping": piece.damping, "actuated": False}
         joints.append(Joint(f"{own}.{MODES}", piece.modal, below, own, **springs))
         for node in piece.nodes:
             seat = f"{own if node.name == END else name}.{node.name}"
@@ -53,21 +54,3 @@ def refuse_offset(owner: str, body: str, position: tuple[float, ...], nodes: Ite
             f"({', '.join(nodes)}), and add nodes with sl.flexible.beam(..., nodes={{name: position}}); an offset from "
             f"'{body}.{ROOT}' is a rigid bracket at the root"
         )
-
-
-def modal(joint: Joint) -> Modal:
-    """The kind of a joint whose coordinates are those of modes."""
-    assert isinstance(joint.kind, Modal)
-    return joint.kind
-
-
-def flexible_bodies(joints: Iterable[Joint]) -> dict[str, tuple[Joint, ...]]:
-    """The joints of the modes of each flexible body by the body's name, one for each piece from root to tip."""
-    out: dict[str, tuple[Joint, ...]] = {}
-    for j in joints:
-        if j.kind.bends:
-            name = j.name.removesuffix(f".{MODES}")
-            beam = getattr(modal(j).source, "beam", None)
-            name = name.rpartition(".")[0] if beam is not None and beam.pieces > 1 else name
-            out[name] = (*out.get(name, ()), j)
-    return out
