@@ -21,10 +21,10 @@ def spin_up(x) -> dict:
     shown = {"1 mode": ":", "3 modes": "-", "4 pieces": "--"}
     for k, (name, style) in enumerate(shown.items()):
         run = x["runs"][name]
-        few = slice(None, None, max(1, len(run.times) // 800))
+        few = slice(None, None, max(1, len(run.times) // 250))
         ax.plot(run.times[few], x["tip"](run)[few, 1], style, color=PALETTE[k], label=name)
     wrong, y = x["wrong"], x["tip"](x["wrong"])[:, 1]
-    ax.plot(wrong.times, y, color=GREY, label="without stiffening")
+    ax.plot(wrong.times[::20], y[::20], color=GREY, label="without stiffening")
     ax.set_ylim(-0.8, 0.1)
     ax.legend(loc="lower right", frameon=False)
     style_axes(ax, "time [s]", "deflection of the tip [m]")
@@ -46,7 +46,9 @@ def space_arm(x) -> dict:
     ax = axes[0, 1]
     for k, (name, run) in enumerate(x["runs"].items()):
         place = x["payload"](run)
-        ax.plot(run.times[::20], 1e3 * (place - place[-4000:].mean(axis=0))[::20, 0], color=PALETTE[k], label=name)
+        ax.plot(
+            run.times[3000::50], 1e3 * (place - place[-4000:].mean(axis=0))[3000::50, 0], color=PALETTE[k], label=name
+        )
     ax.set_xlim(3.0, x["DURATION"])
     ax.set_ylim(-400, 600)
     ax.legend(loc="upper right", frameon=False)
@@ -57,7 +59,7 @@ def space_arm(x) -> dict:
 def leaf_guidance(x) -> dict:
     figure, axes = panels(1, 2, 3.6, 10.0)
     ax, unit = axes[0, 0], x["BENDING"] / x["LENGTH"] ** 2
-    loads = np.linspace(-9.8, 8.0, 200)
+    loads = np.linspace(-9.8, 8.0, 40)
     theory = np.array([x["leaf_stiffness"](p * unit) for p in loads]) * x["LENGTH"] ** 3 / x["BENDING"]
     ax.plot(loads, theory, color=GREY, label="closed form")
     ratio = (np.array(x["found"]) / np.array(x["expected"])) ** 2
@@ -66,7 +68,7 @@ def leaf_guidance(x) -> dict:
     ax.legend(loc="upper left", frameon=False)
     style_axes(ax, "pull on a leaf [EI/L²]", "sway stiffness of a leaf [EI/L³]")
     ax, run = axes[0, 1], x["run"]
-    stage = 1e3 * run["stage"].position
+    stage = 1e3 * run["stage"].position[:300:5]  # the first swing
     ax.plot(stage[:, 1], 1e3 * (stage[:, 0] - stage[0, 0]), color=PALETTE[1])
     style_axes(ax, "sway [mm]", "the stage comes down [µm]")
     return {"36_leaf_guidance": figure}
