@@ -82,7 +82,7 @@ def _held(model: Model, held: Sequence[str] | None) -> tuple[str, ...]:
     if not (model.loops or model.couplings):
         return tuple(rigid)
     driven = [j.name for j in model.joints if j.kind.nv and not j.kind.bends and (j.driven or j.actuated)]
-    if len(driven) == len(rigid):
+    if driven and len(driven) == len(rigid):
         raise InputError(
             "static_deflection: every joint of this closed mechanism is actuated, and all of them cannot be held while "
             f"its bodies bend. Name those that are, as held=[{rigid[0]!r}], or mark passive joints with actuated=False"
