@@ -1,10 +1,11 @@
-"""Strain energy of the modes of flexible bodies."""
+"""Strain energy and energy of vibration of the modes of flexible bodies."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from spanloop.model import Model
+from spanloop.model.flexible_bodies.pieces import modal
 
 
 def mode_energies(model: Model, joint: str, q: np.ndarray) -> np.ndarray:
@@ -12,3 +13,10 @@ def mode_energies(model: Model, joint: str, q: np.ndarray) -> np.ndarray:
     j = model.joint(joint)
     eta = q[..., model.q_slice(joint)] - np.array(j.rest)
     return np.asarray(0.5 * np.array(j.stiffness) * eta**2)
+
+
+def vibration_energies(model: Model, joint: str, v: np.ndarray) -> np.ndarray:
+    """½ m η̇² (..., n) of the modes at a joint [J], at rates v (..., nv): what moves with the root is left out."""
+    own = modal(model.joint(joint)).particles
+    masses = (np.array(own.translations) ** 2).sum(axis=(0, 2)) + np.diag(np.array(own.spin_masses))
+    return np.asarray(0.5 * masses * v[..., model.v_slice(joint)] ** 2)

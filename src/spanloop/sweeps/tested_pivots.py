@@ -34,7 +34,7 @@ from spanloop.types import Scalar
 
 IN_SWEEPS = 2e-5  # least D/M where joints give way one after the other: an error of 1e-9
 IN_MATRIX = 2e-4  # ... where the mass matrix is factored
-_FLEXIBLE = 1e-2  # by which it is smaller at the root of a flexible body, whose modes may carry a heavy load: 1e-7
+_FLEXIBLE = 1e-2  # by which it is smaller at modes and at what carries them, since they may carry heavy loads: 1e-7
 _COARSE = 1e-4  # by which the least D/M is smaller in runs, whose steps have larger errors: one of 1e-5
 _SINGLE = 10.0  # by which the least D/M is larger in single precision: an error of 5e-3
 _ROUNDING = 1e-14  # in a link's own inertia, relative to its mass and the trace of its second moment
@@ -57,8 +57,9 @@ class PivotTest:
         links = mechanism.links
         precision = (_SINGLE if mechanism.single else 1.0) * (_COARSE if mechanism.coarse else 1.0)
         self.tolerance = tolerance * precision * min(1.0, (_LONG / max(1, _depth(links))) ** 3)
-        self.roots = frozenset(link.parent for link in links if link.kind.bends)
-        self.noise: Mapping[int, tuple[Scalar, ...]] = {i: _noise(links[i]) for i in _doubtful(links, self.tolerance)}
+        soft = _carrying_modes(links)
+        self.tolerances = [self.tolerance * (_FLEXIBLE if i in soft else 1.0) for i in range(len(links))]
+        self.noise: Mapping[int, tuple[Scalar, ...]] = {i: _noise(links[i]) for i in _doubtful(links, self.tolerances)}
 
     @property
     def sweeps(self) -> tuple[Sweep, ...]:
@@ -74,7 +75,7 @@ class PivotTest:
         """The least pivots of the joint: the tolerance times its entries Sᵀ I S + armature of M's diagonal."""
         composite = here.inertia + arriving.composite
         tested = zip(link.free(here.S), link.armature, self.noise.get(link.number, ()), strict=False)
-        tolerance = self.tolerance * (_FLEXIBLE if link.number in self.roots else 1.0)
+        tolerance = self.tolerances[link.number]
         least = tuple(tolerance * (power(s, composite @ s) + r) + noise for s, r, noise in tested)
         return Values(least_pivots=least), Values(composite=composite.carried(here.X))
 
@@ -142,7 +143,16 @@ def _pivots(here: Values) -> Sequence[Scalar]:
     return [reciprocal(total(over[i] * (unit[i][k] * unit[i][k]) for i in range(k, n))) for k in range(n)]
 
 
-def _doubtful(links: Sequence[Link], tolerance: float) -> list[int]:
+def _carrying_modes(links: Sequence[Link]) -> set[int]:
+    """Numbers of the links that bend, and of all inboard of them."""
+    found: set[int] = set()
+    for i in reversed(range(len(links))):
+        if links[i].kind.bends or i in found:
+            found |= {i, links[i].parent}
+    return found
+
+
+def _doubtful(links: Sequence[Link], tolerances: Sequence[float]) -> list[int]:
     """Numbers of the links whose pivots may be too small at some state; all, if parameters are live."""
     free = [i for i, link in enumerate(links) if not link.driven and link.kind.nv]
     if not all(isinstance(x, float) for link in links for x in _numbers(link)):
@@ -153,7 +163,7 @@ def _doubtful(links: Sequence[Link], tolerance: float) -> list[int]:
     for i in free:
         columns, armature = _columns(links[i])[0], links[i].armature
         felt = _felt_by_modes(links[i], nodes[i]) if links[i].kind.bends else [_felt(s, *carried[i]) for s in columns]
-        least = [tolerance * (x + r) for x, r in zip(felt, armature, strict=True)]
+        least = [tolerances[i] * (x + r) for x, r in zip(felt, armature, strict=True)]
         if not all(own > x for own, x in zip(_own_pivots(links[i]), least, strict=True)):
             out.append(i)
     return out

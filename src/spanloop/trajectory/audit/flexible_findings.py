@@ -4,7 +4,7 @@
 |---|---|---|
 | strain energy | largest strain of a fibre, with the energy of the body | the material is no longer linear |
 | slopes | largest angle by which a section turns | shapes of second order do not follow it |
-| truncation | strain energy of the last mode of a direction, of the body's largest | the next mode is missing |
+| truncation | energy in the last mode of a direction, of the body's largest strain energy | the next mode is missing |
 | modes | energy of vibrations that steps do not resolve, of what is at stake | steps damp or distort them |
 """
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanloop.dynamics.strain import mode_energies
+from spanloop.dynamics.strain import mode_energies, vibration_energies
 from spanloop.flexible.deformation import largest_strain, largest_turn
 from spanloop.flexible.modes import Modal
 from spanloop.model.flexible_bodies.pieces import modal, mode_joints
@@ -91,13 +91,19 @@ def _worst(run: Trajectory, bodies: Bodies, of) -> tuple[float, str, str]:
 
 
 def _truncation(run: Trajectory, bodies: Bodies, bound: float) -> Iterator[Finding]:
-    """The strain energy in the last mode of each direction that has several; of directions with one, not judged."""
+    """The energy in the last mode of each direction that has several; of directions with one, not judged.
+
+    Static shapes of nodes follow forces there whatever modes they are combined to: of them only vibration counts.
+    Natural modes approach such shapes one by one: of them strain energy counts.
+    """
     several: list[tuple[float, str]] = []
     alone: list[tuple[float, str]] = []
     for name, joints in bodies.items():
         body = np.nanmax(run.strain_energy[name], axis=-1)
         for j in joints:
-            energies = np.nanmax(mode_energies(run.model, j.name, run.q), axis=-2)
+            strains = _is_cantilever({name: (j,)})
+            found = mode_energies(run.model, j.name, run.q) if strains else vibration_energies(run.model, j.name, run.v)
+            energies = np.nanmax(found, axis=-2)
             for last, count in _last_modes(modal(j)):
                 share = float(np.max(energies[..., last] / np.maximum(body, np.finfo(float).tiny)))
                 words = f"mode {modal(j).mode_names[last]} of {j.name!r}"
@@ -105,7 +111,7 @@ def _truncation(run: Trajectory, bodies: Bodies, bound: float) -> Iterator[Findi
     value, words = max(several, default=(0.0, ""))
     if several and (value > bound or max(alone, default=(0.0, ""))[0] <= bound):
         sentence = (
-            f"Of a body's strain energy {value:.2g} is in the last mode of a direction, {words} (bound {bound:g})."
+            f"The last mode of a direction, {words}, has {value:.2g} of the body's strain energy (bound {bound:g})."
         )
         verdict = verdict_on(value, bound, 0.0)
         if verdict == NOT_WELL:
@@ -115,7 +121,7 @@ def _truncation(run: Trajectory, bodies: Bodies, bound: float) -> Iterator[Findi
     elif alone:
         value, words = max(alone)
         sentence = (
-            f"Of a body's strain energy {value:.2g} is in the only mode of a direction, {words} (bound {bound:g})."
+            f"The only mode of a direction, {words}, has {value:.2g} of the body's strain energy (bound {bound:g})."
         )
         verdict = verdict_on(value, bound, 0.0)
         if verdict == NOT_WELL:
