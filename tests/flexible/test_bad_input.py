@@ -50,6 +50,7 @@ PLAIN = {"length": 1.0, "E": 7e10, "density": 2700.0, "area": 1e-4, "I": 1e-9}
         ({"basis": "guyan"}, "beam: basis is 'guyan'"),
         ({"theory": "bernoulli"}, "beam: theory is 'bernoulli'; did you mean 'euler-bernoulli'?"),
         ({"elements": 0}, "beam: elements is 0; expected a whole number from 1 to 200"),
+        ({"pieces": 2, "basis": "cantilever"}, "a piece carries the next one at its end, and modes with a free end"),
         ({"pieces": 2.0}, "beam: pieces is 2.0; expected a whole number from 1 to 64"),
         ({"nodes": {"a": 1.5}}, "beam: node 'a' is at 1.5 m; must be above 0 (the root) and below 1 m (the tip)"),
         ({"nodes": {"tip": 0.5}}, "every beam has a 'tip' of its own; give the node another name"),

@@ -24,7 +24,8 @@ FORMATS = (".png", ".svg", ".pdf")
 def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("file", metavar="RUN", help="the file of a run: .nc, .h5, .npz")
-    add("what", metavar="WHAT", help="q, v, a, tau, energy, closure_residual, reactions, contacts, phase, deflection, modes")
+    figures = "q, v, a, tau, energy, closure_residual, reactions, contacts, phase, deflection, modes"
+    add("what", metavar="WHAT", help=figures)
     add("--names", metavar="NAME", nargs="+", help="joints or loops to plot (all)")
     add("--run", metavar="N", type=int, dest="number", help="number of a run in a batch")
     add("--output", metavar="FILE", help=f"{', '.join(FORMATS)} (WHAT.png)")

@@ -717,8 +717,8 @@ class Dynamics(Quantities):
         start (..., nq) or {"joint": value}: where the search begins; by default neutral, with joints whose limits
         exclude that in the middle of them, and loops closed. fixed: names of joints that keep their coordinates, inside
         their limits; flexible bodies stay bent as they are. tolerance [m, rad]: of every target; by default 1e-9, in
-        float32 1.2e-5 of the robot's size. restarts: further starts, drawn inside the limits by `seed`, for rows that do
-        not converge; inverse_kinematics_path stays on one branch.
+        float32 1.2e-5 of the robot's size. restarts: further starts, drawn inside the limits by `seed`, for rows that
+        do not converge; inverse_kinematics_path stays on one branch.
 
         Joint limits hold, and loops and couplings are closed to the tolerance of robot.assemble. A target out of reach
         is no error: `converged` is False, `residual` holds what is left by name, and print(result) names the joints at

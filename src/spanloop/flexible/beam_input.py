@@ -84,8 +84,8 @@ def beam(
             )
     if basis == "cantilever" and pieces != 1:
         raise InputError(
-            f"{owner}: pieces is {pieces!r} with basis='cantilever'; a piece carries the next one at its end, and modes "
-            "with a free end do not bend as that demands. Use basis='craig-bampton', or one piece"
+            f"{owner}: pieces is {pieces!r} with basis='cantilever'; a piece carries the next one at its end, and "
+            "modes with a free end do not bend as that demands. Use basis='craig-bampton', or one piece"
         )
     if theory not in THEORIES:
         raise InputError(f"{owner}: theory is {theory!r}; {nearest(str(theory), THEORIES)}")
