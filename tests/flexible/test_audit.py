@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from flexible_runs import boom, four_bar, spin_up, spun
 
 import spanloop as sl
-from flexible.simulated_models import boom, four_bar, spin_up, spun
 
 pytestmark = pytest.mark.filterwarnings("ignore:simulate. steps of")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from flexible_reference import Reference
 
 import spanloop as sl
-from flexible.dense_reference import Reference
 
 SEED = 20261117
 STEEL = {"E": 2.1e11, "density": 7800.0}

@@ -5,9 +5,9 @@ Differences are those of five points: with steps of 2e-4 they are right to some 
 
 import numpy as np
 import pytest
+from flexible_reference import Reference
 
 import spanloop as sl
-from flexible.dense_reference import Reference
 from spanloop.errors import UnsupportedError
 
 STEP = 2e-4

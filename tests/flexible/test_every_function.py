@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from flexible_mechanisms import ENDS, Case, case
+from flexible_reference import STEP
 
 import spanloop as sl
 from spanloop.algorithms import catalog
 from spanloop.errors import UnsupportedError
 from spanloop.kernels import KernelSpec
 from spanloop.topology import mechanism
-
-from .dense_reference import STEP
-from .mechanisms import ENDS, Case, case
 
 FRAMES = ("tool", "boom.middle", "boom", "whip.tip")  # of a rigid body, nodes, and the frame of a flexible body
 AGREE = 1e-12  # of the largest entry, for plain algebra

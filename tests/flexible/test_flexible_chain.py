@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from flexible_mechanisms import loop, tree, tube
+from flexible_reference import Reference
 
 import spanloop as sl
 from spanloop.errors import InputError, UnsupportedError
-
-from .dense_reference import Reference
-from .mechanisms import loop, tree, tube
 
 FULL = {"basis": "full", "modes": {"y": 1, "z": 1, "torsion": 1, "extension": 1}}
 

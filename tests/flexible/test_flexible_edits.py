@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from flexible_arms import arm, boom, rigid_arm
 
 import spanloop as sl
-from flexible.arms import arm, boom, rigid_arm
 from spanloop.errors import InputError, ModelError, UnsupportedError
 
 PIECES = pytest.mark.parametrize("pieces", [1, 3])

@@ -6,9 +6,9 @@ import random
 import re
 
 import pytest
+from flexible_arms import arm, boom
 
 import spanloop as sl
-from flexible.arms import arm, boom
 from spanloop.errors import FileError, SpanloopError, UnsupportedError
 from spanloop.model.files.toml.reader import loads
 from spanloop.model.files.toml.writer import dumps

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from flexible_arms import arm, boom
 
 import spanloop as sl
-from flexible.arms import arm, boom
 from spanloop.errors import InputError, ModelError, StateError
 
 STEEL = {"E": 2.1e11, "density": 7850.0}

@@ -5,16 +5,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from flexible_mechanisms import case, loop, tree_parts, tube
+from flexible_reference import Reference
+from test_every_function import CASES, accelerations, answers, near
 
 import spanloop as sl
 from spanloop.errors import UnsupportedError
 from spanloop.kernels import KernelSpec
 from spanloop.topology import mechanism
 from spanloop.topology.captured_frames import captured_placement
-
-from .dense_reference import Reference
-from .mechanisms import case, loop, tree_parts, tube
-from .test_every_function import CASES, accelerations, answers, near
 
 COMPILED = [x for x in CASES if x[0] == "loop" or x[1] in ("forward_dynamics", "mass_matrix_inverse", "force_response")]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from flexible_runs import FOUR_BAR_START, arm, boom, four_bar, spin_up, spun, tip_in_hub
 
 import spanloop as sl
-from flexible.simulated_models import FOUR_BAR_START, arm, boom, four_bar, spin_up, spun, tip_in_hub
 from spanloop.compiler.runtime.rollout import Rollout
 from spanloop.errors import UnsupportedError
 from spanloop.simulation import checkpoint

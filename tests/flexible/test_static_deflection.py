@@ -6,9 +6,9 @@ import warnings
 
 import numpy as np
 import pytest
+from flexible_runs import FOUR_BAR_START, boom, four_bar
 
 import spanloop as sl
-from flexible.simulated_models import FOUR_BAR_START, boom, four_bar
 from spanloop.errors import InputError, StateError
 
 E, SIDE, LENGTH, DENSITY = 7e10, 0.02, 2.0, 2700.0

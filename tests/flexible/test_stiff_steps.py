@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from flexible_runs import FOUR_BAR_START, boom, four_bar, spin_up, spun, tip_in_hub
 
 import spanloop as sl
-from flexible.simulated_models import FOUR_BAR_START, boom, four_bar, spin_up, spun, tip_in_hub
 from spanloop.simulation.integrators.integrator import schedule
 from spanloop.simulation.integrators.step_schedule import ScheduleBuilder
 from spanloop.simulation.problem import Problem

@@ -175,9 +175,7 @@ def with_actuator(model: Model, /, name: str, joint: str, **settings: Any) -> Mo
     """
     kind = model.joint(joint).kind
     if kind.nv == 0:
-        raise InputError(
-            f"actuator {name!r}: joint {joint!r} is {kind.name}; there is nothing to move"
-        )
+        raise InputError(f"actuator {name!r}: joint {joint!r} is {kind.name}; there is nothing to move")
     actuator = Actuator(name, joint, tuple(settings.items()))
     motors.check_settings(actuator)
     return replace(model, actuators=(*model.actuators, actuator))

@@ -67,9 +67,7 @@ def kind_entries(model: Model, joint: Joint, recipes: dict[Beam, str]) -> list[t
         nodes = source.beam.bodies[source.number].nodes
         own = [node.name for node in nodes if node.shape == joint.kind.shape]
         if not own:
-            raise UnsupportedError(
-                f"joint {joint.name!r}: its shape is not that of a node of its beam, as in a file"
-            )
+            raise UnsupportedError(f"joint {joint.name!r}: its shape is not that of a node of its beam, as in a file")
         keys.append(("node", own[0], ALWAYS))
     return keys
 

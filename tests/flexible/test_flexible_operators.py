@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from flexible_mechanisms import case, tube
 from operator_identities import identities
 
 import spanloop as sl
 from spanloop import zoo
 from spanloop.sweeps.tree_operators import NAMES
-
-from .mechanisms import case, tube
 
 FRAMES = ("tool", "boom.middle", "whip.tip", "boom")
 BOUND = 1e-10  # articulated quantities lean on D⁻¹: roundings times the condition of the joints' blocks

@@ -6,9 +6,9 @@ import re
 
 import numpy as np
 import pytest
+from flexible_arms import boom
 
 import spanloop as sl
-from flexible.arms import boom
 from spanloop.errors import InputError, ModelError
 from spanloop.flexible import Section, beam, box, circle, rectangle, tube
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from flexible_arms import arm, boom
 
 import spanloop as sl
-from flexible.arms import arm, boom
 from spanloop.cli.main import main
 from spanloop.errors import InputError, ModelError
 from spanloop.flexible.modes import Node

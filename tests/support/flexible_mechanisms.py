@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
+from flexible_reference import Reference
 
 import spanloop as sl
-
-from .dense_reference import Reference
 
 ENDS = ("whip.tip", "tool")  # frames b and a of the loop
 
