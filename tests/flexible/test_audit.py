@@ -28,6 +28,7 @@ def test_a_boom_that_starts_at_rest_is_well():
     assert "do not resolve 3 modes" in audit["modes"].sentence
 
 
+@pytest.mark.slow
 def test_a_boom_that_is_let_go_names_the_modes_that_ring_and_what_helps():
     audit = held(boom(modes=1), "straight").audit()
     assert set(audit.faults) >= {"energy", "modes"}

@@ -1,7 +1,7 @@
 """Every function of the catalog, by every method, on a tree and on a loop with flexible bodies, against dense algebra.
 
-Expected answers come from energies, momenta and poses in dual numbers (dense_reference.py). A function that is new in
-the catalog needs a line in EXPECTED; a method that is marked `rigid_only` must refuse with a sentence.
+Expected answers come from energies, momenta and poses in dual numbers (support/flexible_reference.py). A function that
+is new in the catalog needs a line in EXPECTED; a method that is marked `rigid_only` must refuse with a sentence.
 """
 
 from __future__ import annotations

@@ -57,9 +57,9 @@ def test_a_clamped_beam(plane):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("plane", "joint", "roots"), [
-    ("y", "fixed", CLAMPED), ("y", "free", FREE), ("z", "free", FREE), ("y", "z", HINGED), ("z", "y", HINGED),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("plane", "joint", "roots"), [("y", "fixed", CLAMPED), ("z", "free", FREE), ("y", "z", HINGED)]
+)
 def test_thirty_elements_on_every_root(plane, joint, roots):
     model = mechanism(beam(modes={plane: 0}, pieces=30, elements=1), joint)
     assert largest_error(frequencies(model) / UNIT, np.square(roots)) < GOAL
@@ -79,9 +79,8 @@ def test_the_roots_with_a_tip_mass_are_the_published_ones():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("plane", ["y", "z"])
-def test_a_clamped_beam_with_a_tip_mass_equal_to_its_own(plane):
-    recipe = beam(modes={plane: 0}, pieces=30, elements=1)
+def test_a_clamped_beam_with_a_tip_mass_equal_to_its_own():
+    recipe = beam(modes={"z": 0}, pieces=30, elements=1)
     found = frequencies(mechanism(recipe, tip_mass=recipe.mass))
     assert largest_error(found / UNIT, np.square(tip_mass_roots())) < GOAL
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import spanloop as sl
 
@@ -49,6 +50,7 @@ def test_a_workspace_is_that_of_the_joints():
     assert np.linalg.norm(space.points, axis=1).max() < 1.05 + 1e-12
 
 
+@pytest.mark.slow
 def test_assembly_bends_nothing_that_joints_can_close():
     model = delta()
     robot = sl.Dynamics(model)
