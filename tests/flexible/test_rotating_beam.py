@@ -80,3 +80,71 @@ def test_a_linear_model_about_the_steady_rotation_has_these_poles(flap):
     poles = np.linalg.eigvals(flap.linearize(np.zeros(nv), v).A)
     found = np.sort(np.abs(poles.imag))[-6::2] / UNIT
     np.testing.assert_allclose(found, frequencies(flap, 5.0), rtol=1e-6)
+
+
+# ---- sections that turn
+
+
+def poles_about_rotation(robot, rate):
+    """Imaginary parts of the poles of all DoF but the first, which turns at this rate [rad/s]."""
+    nv = robot.model.nv
+    v = np.zeros(nv)
+    v[0] = rate
+    found = robot.derivatives(np.zeros(nv), v, np.zeros(nv))
+    zero, one = np.zeros((nv - 1, nv - 1)), np.eye(nv - 1)
+    values = np.linalg.eigvals(np.block([[zero, one], [found.da_dq[1:, 1:], found.da_dv[1:, 1:]]]))
+    np.testing.assert_allclose(values.real, 0.0, atol=1e-6 * np.abs(values).max())
+    return np.sort(values.imag[values.imag > 0.0])
+
+
+@pytest.mark.parametrize("theory", ["euler-bernoulli", "timoshenko"])
+def test_a_flat_blade_turns_back_into_its_plane_of_rotation(theory):
+    """The propeller moment: torsion² = torsion₀² + Ω² (Iz − Iy)/(Iz + Iy)."""
+    section = sl.flexible.rectangle(0.1, 0.02)
+    modes = {"modes": {"torsion": 2}, "basis": "cantilever", "theory": theory}
+    b = sl.Builder("blade", gravity=(0.0, 0.0, 0.0))
+    b = b.body("blade", flexible=sl.flexible.beam(1.0, E=E, density=DENSITY, section=section, **modes))
+    robot = sl.Dynamics(b.revolute("shaft", "world", "blade", "z", driven=True).build())
+    share = (section.Iz - section.Iy) / (section.Iz + section.Iy)
+    still, rate = poles_about_rotation(robot, 0.0), 500.0
+    np.testing.assert_allclose(poles_about_rotation(robot, rate) ** 2, still**2 + share * rate**2, rtol=1e-9)
+
+
+def whirl(rate, forward, radius, length):
+    """The slowest whirl [rad/s] of a clamped round shaft with rotary inertia that spins at a rate about its axis.
+
+    With b = ρI (ω² − 2 Ω ω), the deflection w obeys EI w⁗ + b w″ − ρA ω² w = 0; the shear force EI w‴ + b w′ vanishes
+    at the tip.
+    """
+    from scipy.optimize import brentq
+
+    gyration, wave = radius**2 / 4.0, E / DENSITY  # I/A, EI/ρI
+
+    def determinant(omega):
+        s, k = (omega**2 - 2.0 * rate * omega) / wave, omega**2 / (wave * gyration)
+        root = np.sqrt(s * s / 4.0 + k)
+        p, q = np.sqrt(root - s / 2.0), np.sqrt(root + s / 2.0)
+        ch, sh, c, z = np.cosh(p * length), np.sinh(p * length), np.cos(q * length), np.sin(q * length)
+        moment = (p * p * ch + q * q * c, p * p * sh + p * q * z)  # of cosh px − cos qx and sinh px − p/q sin qx
+        force = (p**3 * sh - q**3 * z + s * (p * sh + q * z), p**3 * ch + p * q * q * c + s * (p * ch - p * c))
+        return moment[0] * force[1] - moment[1] * force[0]
+
+    still = 1.875104**2 * np.sqrt(wave * gyration) / length**2
+    low, high = (0.9 * still, 1.3 * still) if forward else (-1.1 * still, -0.7 * still)
+    return abs(brentq(determinant, low, high, xtol=1e-10))
+
+
+def test_a_spinning_shaft_with_rotary_inertia_whirls_as_the_exact_one():
+    """In the axes that spin, a forward whirl has the frequency |ω − Ω|, a backward one ω + Ω."""
+    radius, length = 0.05, 1.0
+    round_bar = {"section": sl.flexible.circle(radius), "theory": "timoshenko", "G": 1e4 * E}  # without shear
+    recipe = sl.flexible.beam(length, E=E, density=DENSITY, modes={"y": 4, "z": 4}, basis="cantilever", **round_bar)
+    b = sl.Builder("shaft", gravity=(0.0, 0.0, 0.0)).body("shaft", flexible=recipe)
+    robot = sl.Dynamics(b.revolute("spin", "world", "shaft", "x", driven=True).build())
+    still = whirl(0.0, True, radius, length)
+    for rate in (0.0, 0.5 * still, 5.0 * still):
+        forward, backward = (whirl(rate, way, radius, length) for way in (True, False))
+        found = poles_about_rotation(robot, rate)
+        for expected in (abs(forward - rate), backward + rate):
+            assert np.abs(found - expected).min() < 2e-5 * still
+    assert forward - backward > 0.02 * still  # gyroscopic moments of sections matter

@@ -127,6 +127,19 @@ class Part(NamedTuple):
     masses: np.ndarray
     turning: np.ndarray  # rates of sections, times the root of their rotary inertia
     spin: np.ndarray  # angular momentum of sections
+    omega: np.ndarray  # angular velocity of the body in its own axes
+    A: np.ndarray  # (3, 3), B (3, n): energy ½ ω·A ω + ω·B η̇ of sections that are turned, beyond `turning`
+    B: np.ndarray
+
+
+def _sections(kind):
+    """Rotary inertia (points, 3) of sections, and the rotations (n, points, 3) that turn them: in bending only if it
+    has rotary inertia."""
+    model = _finite_elements(kind.source.beam, kind.source.number)
+    names = ("polar", "about_y", "about_z")
+    inertia = np.stack([model.rod.properties[k] * model.rod.weights for k in names], axis=1)
+    thick = inertia[:, 1:].any()
+    return inertia, model.fields.theta * ([1.0, 1.0, 1.0] if thick else [1.0, 0.0, 0.0])
 
 
 class Reference:
@@ -166,14 +179,17 @@ class Reference:
         for joint, body in zip(self.model.joints, self.model.bodies, strict=True):
             x = Dual(q[self.model.q_slice(joint.name)], v[self.model.v_slice(joint.name)])
             R, p = poses[joint.child]
-            turning, spin = np.zeros((0, 3)), np.zeros(3)
+            turning, spin, A, B = np.zeros((0, 3)), np.zeros(3), np.zeros((3, 3)), np.zeros((3, len(x.value)))
+            rate = R.value.T @ R.rate
+            omega = np.array([rate[2, 1], rate[0, 2], rate[1, 0]])
             if isinstance(joint.kind, Modal):
-                places, masses, turning, spin = self._beam(joint.kind, R, x)
+                places, masses, turning, A, B = self._beam(joint.kind, omega, x)
+                spin = R.value @ (self._spin(joint.kind, omega, x) + A @ omega + B @ x.rate)
             elif body.inertia.mass:
                 places, masses = _points_of(body.inertia)
             else:
                 places, masses = np.zeros((0, 3)), np.zeros(0)
-            yield Part(joint, x, R, p, einsum("ab,pb->pa", R, places) + p, masses, turning, spin)
+            yield Part(joint, x, R, p, einsum("ab,pb->pa", R, places) + p, masses, turning, spin, omega, A, B)
 
     def energies(self, q, v):
         """Kinetic and potential energy at q, v, of which both may be complex."""
@@ -182,25 +198,39 @@ class Reference:
         for part in self.parts(q, v):
             joint, x = part.joint, part.x
             kinetic = kinetic + 0.5 * (part.turning**2).sum() + 0.5 * part.masses @ (part.r.rate**2).sum(axis=-1)
+            kinetic = kinetic + 0.5 * part.omega @ part.A @ part.omega + part.omega @ part.B @ x.rate
             potential = potential - part.masses @ (part.r.value @ gravity)
             kinetic = kinetic + 0.5 * np.array(joint.armature) @ x.rate**2
             potential = potential + 0.5 * np.array(joint.stiffness) @ (x.value - np.array(joint.rest)) ** 2
         return kinetic, potential
 
     @staticmethod
-    def _beam(kind, R, x):
-        """Mass points of a beam in its frame, their masses; rates of its sections, times the root of their
-        rotary inertia; and their angular momentum in world axes."""
+    def _beam(kind, omega, x):
+        """Mass points of a beam in its frame, their masses; rates of its sections, times the root of their rotary
+        inertia; A and B of sections that are turned by Θ, in second order: j becomes (1 + [Θ] + ½[Θ]²) j (...)ᵀ."""
         model = _finite_elements(kind.source.beam, kind.source.number)
         rod = model.rod
         axis = np.stack([rod.points, 0 * rod.points, 0 * rod.points], axis=1)
         places = deformed(axis, model.fields.u, second_order(rod, model.fields).g, x)
-        inertia = np.stack([rod.properties[k] * rod.weights for k in ("polar", "about_y", "about_z")], axis=1)
-        turning = R.value.T @ R.rate
-        omega = np.array([turning[2, 1], turning[0, 2], turning[1, 0]])
+        inertia, theta = _sections(kind)
         spin = omega + np.einsum("npa,n->pa", model.fields.theta, x.rate)
-        masses = rod.properties["mass"] * rod.weights
-        return places, masses, np.sqrt(inertia) * spin, R.value @ (inertia * spin).sum(axis=0)
+        j = np.zeros((len(rod.points), 3, 3))
+        j[:, 1, 1], j[:, 2, 2] = (rod.properties[k] * rod.weights for k in ("across_y", "across_z"))
+        T = skew(np.einsum("npa,n->pa", theta, x.value))
+        change = T @ j + np.swapaxes(T @ j, 1, 2) + T @ j @ np.swapaxes(T, 1, 2)
+        change = (change + 0.5 * (T @ T @ j + np.swapaxes(T @ T @ j, 1, 2))).sum(axis=0)
+        A = np.trace(change) * np.eye(3) - change
+        B = []
+        for t in skew(theta):
+            flow = T @ j @ np.swapaxes(t, 1, 2) + 0.5 * j @ np.swapaxes(t @ T + T @ t, 1, 2)
+            B.append(np.einsum("aij,pij->a", _EPSILON, flow))
+        return places, rod.properties["mass"] * rod.weights, np.sqrt(inertia) * spin, A, np.array(B).T
+
+    @staticmethod
+    def _spin(kind, omega, x):
+        """Angular momentum of sections that are not turned, in the axes of the body."""
+        model, (inertia, _) = _finite_elements(kind.source.beam, kind.source.number), _sections(kind)
+        return (inertia * (omega + np.einsum("npa,n->pa", model.fields.theta, x.rate))).sum(axis=0)
 
     def momentum(self, q, v):
         """M v (nv,)."""
@@ -209,13 +239,18 @@ class Reference:
 
     def mass_matrix(self, q):
         """M (nv, nv): products of the rates of all masses for unit rates of two coordinates."""
-        columns = []
-        for e in np.eye(len(q)):
-            parts = list(self.parts(q, e))
+        columns, turned = [], np.zeros((len(q), len(q)))
+        moving = [list(self.parts(q, e)) for e in np.eye(len(q))]
+        for i, one in enumerate(moving):
+            for k, other in enumerate(moving):
+                pairs = zip(one, other, strict=True)
+                turned[i, k] = sum(a.omega @ a.A @ b.omega + a.omega @ a.B @ b.x.rate + b.omega @ a.B @ a.x.rate
+                                   for a, b in pairs)  # fmt: skip
+        for parts in moving:
             moved = [np.sqrt(p.masses)[:, None] * p.r.rate for p in parts] + [p.turning for p in parts]
             rotors = [np.sqrt(np.array(p.joint.armature)) * p.x.rate for p in parts]
             columns.append(np.concatenate([x.ravel() for x in (*moved, *rotors)]))
-        return np.array(columns) @ np.array(columns).T
+        return np.array(columns) @ np.array(columns).T + turned
 
     def gravity_torques(self, q):
         """What holds the weight (nv,)."""

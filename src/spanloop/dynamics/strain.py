@@ -17,6 +17,5 @@ def mode_energies(model: Model, joint: str, q: np.ndarray) -> np.ndarray:
 
 def vibration_energies(model: Model, joint: str, v: np.ndarray) -> np.ndarray:
     """½ m η̇² (..., n) of the modes at a joint [J], at rates v (..., nv): what moves with the root is left out."""
-    own = modal(model.joint(joint)).particles
-    masses = (np.array(own.translations) ** 2).sum(axis=(0, 2)) + np.diag(np.array(own.spin_masses))
+    masses = np.array(modal(model.joint(joint)).particles.modal_masses)
     return np.asarray(0.5 * masses * v[..., model.v_slice(joint)] ** 2)

@@ -189,6 +189,8 @@ def properties(beam: Beam, x: np.ndarray) -> dict[str, np.ndarray]:
         "polar": beam.density * (Iy + Iz),
         "about_y": beam.density * Iy * float(thick),
         "about_z": beam.density * Iz * float(thick),
+        "across_y": beam.density * Iz,
+        "across_z": beam.density * Iy,
     }
 
 
@@ -212,7 +214,7 @@ def _piece(beam: Beam, number: int) -> FlexibleBody:
     about = (np.trace(second) * np.eye(3) - second) - mass * (center @ center * np.eye(3) - np.outer(center, center))
     bent = second_order(rod, model.fields)
     own = particles(rod, model.fields, bent.g)
-    masses = (np.array(own.translations) ** 2).sum(axis=(0, 2)) + np.array(own.spin_masses).diagonal()
+    masses = np.array(own.modal_masses)
     frequencies = np.sqrt(model.stiffness / masses)
     ratios = np.broadcast_to(np.array(beam.damping), frequencies.shape) if len(beam.damping) == 1 else None
     if ratios is None:

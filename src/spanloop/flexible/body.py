@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spanloop.flexible.modes import Modal
+from spanloop.flexible.particles import skew
 from spanloop.math.flexible import NodeShape
 from spanloop.types import Floats3
 
@@ -63,8 +64,6 @@ class Stations:
 
 def cayley(psi: np.ndarray) -> np.ndarray:
     """Rotations (..., 3, 3) with the Cayley vectors psi (..., 3): 1 + ([ψ] + ½ [ψ]²)/(1 + ψ²/4)."""
-    x, y, z = np.moveaxis(psi, -1, 0)
-    zero = np.zeros_like(x)
-    skew = np.stack([np.stack([zero, -z, y], -1), np.stack([z, zero, -x], -1), np.stack([-y, x, zero], -1)], -2)
+    turn = skew(psi)
     share = 1.0 / (1.0 + 0.25 * (psi**2).sum(axis=-1))
-    return np.asarray(np.eye(3) + share[..., None, None] * (skew + 0.5 * skew @ skew))
+    return np.asarray(np.eye(3) + share[..., None, None] * (turn + 0.5 * turn @ turn))

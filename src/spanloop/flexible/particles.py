@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from spanloop.flexible.rod import Fields, Rod
-from spanloop.math.flexible import Particles
+from spanloop.math.flexible import Particles, Sections
 
 _NEGLIGIBLE = 1e-7  # of the functions' size: the share of a direction of their space that is left out
 _DEPENDENT = 1e-11  # of a function's size: what it adds to the functions before it is rounding
@@ -50,8 +50,7 @@ def particles(rod: Rod, fields: Fields, g: np.ndarray) -> Particles:
             positions[:, 0] = row
         else:
             weights[:] = row
-    spins, spin_masses = _spins(rod, fields)
-    return Particles(*(_tuples(x) for x in (weights, positions, translations, bent, spins, spin_masses)))
+    return Particles(_tuples(weights), _tuples(positions), _tuples(translations), _tuples(bent), _sections(rod, fields))
 
 
 def _projected(functions: np.ndarray) -> np.ndarray:
@@ -89,13 +88,48 @@ def _section_inertia(rod: Rod) -> np.ndarray:
     return np.stack([rod.properties[name] * rod.weights for name in ("polar", "about_y", "about_z")], axis=1)
 
 
-def _spins(rod: Rod, fields: Fields) -> tuple[np.ndarray, np.ndarray]:
-    """c_i = ∫ I Θ_i (n, 3) and b_ij = ∫ Θ_i · I Θ_j (n, n) of the sections, which turn by Θ."""
-    inertia = _section_inertia(rod)
-    spins = np.einsum("pa,ipa->ia", inertia, fields.theta)
-    masses = np.einsum("pa,ipa,jpa->ij", inertia, fields.theta, fields.theta)
-    most = np.sqrt(np.outer(masses.diagonal(), masses.diagonal()))
-    return spins, np.where(np.abs(masses) <= 1e-13 * most, 0.0, masses)
+def _sections(rod: Rod, fields: Fields) -> Sections:
+    """The rotary inertia of sections that turn by Θ; where bending has none (no `about_y`, `about_z`) only by torsion.
+
+    With the second moments j of a section, C_i = ∫ j [Θ_i]ᵀ, C_ij = ∫ [Θ_i] j [Θ_j]ᵀ, E_ij = ∫ ½ j ([Θ_i][Θ_j] + …)ᵀ.
+    """
+    thick = rod.properties["about_y"].any() or rod.properties["about_z"].any()
+    theta = fields.theta if thick else fields.theta * np.array([1.0, 0.0, 0.0])
+    across = np.stack([rod.properties[name] * rod.weights for name in ("across_y", "across_z")])
+    j = np.zeros((len(rod.points), 3, 3))
+    j[:, 1, 1], j[:, 2, 2] = across
+    turn = skew(theta)
+    mixed = np.einsum("pac,ipbc->iab", j, turn)
+    pairs = np.einsum("ipac,pcd,jpbd->ijab", turn, j, turn)
+    twice = np.einsum("ipac,kpcb->ikpab", turn, turn)
+    bent = np.einsum("pac,ikpbc->ikab", j, 0.5 * (twice + twice.swapaxes(0, 1)))
+    size = np.sqrt(np.einsum("iiaa->i", pairs))
+    most = np.multiply.outer(size, size)
+    moved = pairs.swapaxes(0, 1)  # C_ji at [i, j]
+    return Sections(
+        _tuples(mixed),
+        _tuples(_tidy(moved + bent, most[:, :, None, None])),
+        _tuples(_tidy(_axial(moved), most[:, :, None])),
+        _tuples(_tidy(_axial(bent), most[:, :, None])),
+        _tuples(_tidy(np.einsum("ijaa->ij", pairs), most)),
+    )
+
+
+def skew(a: np.ndarray) -> np.ndarray:
+    """[a]× (..., 3, 3)."""
+    x, y, z, zero = a[..., 0], a[..., 1], a[..., 2], np.zeros_like(a[..., 0])
+    return np.stack([np.stack([zero, -z, y], -1), np.stack([z, zero, -x], -1), np.stack([-y, x, zero], -1)], -2)
+
+
+def _axial(m: np.ndarray) -> np.ndarray:
+    """∫ r × s from m = ∫ r sᵀ (..., 3, 3)."""
+    pairs = ((1, 2), (2, 0), (0, 1))
+    return np.stack([m[..., a, b] - m[..., b, a] for a, b in pairs], axis=-1)
+
+
+def _tidy(a: np.ndarray, most: np.ndarray) -> np.ndarray:
+    """The numbers without residues of rounding; most: what they could be."""
+    return np.where(np.abs(a) <= 1e-13 * most, 0.0, a)
 
 
 def _tuples(a: np.ndarray):

@@ -43,7 +43,8 @@ class Rod:
     """Edges (elements + 1,) of the elements [m], and section properties at the Gauss points, by name.
 
     properties: mass [kg/m], EA, kGAy, kGAz [N], GJ, EIy, EIz [N m²], and the rotary inertia of sections per length,
-    polar, about_y, about_z [kg m]; kGA infinite for rods without shear.
+    polar, about_y, about_z [kg m], and their second moments ∫y², ∫z² by mass, across_y, across_z [kg m]; kGA infinite
+    for rods without shear.
     """
 
     edges: np.ndarray

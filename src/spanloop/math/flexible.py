@@ -2,9 +2,9 @@
 
 A flexible body is a set of particles. Particle p, times the root of its mass, is at r_p = x_p + φ_pi η_i + ½ g_pik η_i
 η_k in the body's frame: modes φ, and a second-order field g, by which a bent body shortens. In the kinetic energy and
-in the Jacobians of nodes g is geometric stiffening under every load. Cross-sections turn besides, with constant
-moments. The forces below follow from this kinetic energy without further approximation, so that M is positive definite
-and energy is kept; docs/theory/flexible.md derives them, numbers in parentheses are its equations.
+in the Jacobians of nodes g is geometric stiffening under every load. Cross-sections turn besides; their rotary inertia
+is kept to second order. The forces below follow from this kinetic energy without further approximation, so that energy
+is kept, and M is positive definite; docs/theory/flexible.md derives them, numbers in parentheses are its equations.
 
 | symbol | here | shape | meaning |
 |---|---|---|---|
@@ -12,9 +12,10 @@ and energy is kept; docs/theory/flexible.md derives them, numbers in parentheses
 | w_p | weights | particles | root of the mass of a particle [√kg] |
 | x_p, φ_pi, g_pik | positions, translations, bent | 3 | position, and its first and second derivative by η, times w_p |
 | s_pi | slopes | 3 | ∂r_p/∂η_i = φ_pi + g_pik η_k |
-| c_i, b_ij | spins, spin_masses | 3; 1 | rotary inertia of sections: with the frame's rotation, and among modes |
-| p_i, a_i | coupling | 3, 3 | Σ w s_i, Σ r × s_i + c_i: momentum at the frame for unit modal rates |
-| m_ij | modal | n×n | Σ s_i · s_j + b_ij |
+| C_i, C_ij, E_ij | Sections | 3×3 | ∫ρ (Θ_i × ρ)ᵀ, ∫(Θ_i × ρ)(Θ_j × ρ)ᵀ, ∫ρ g_ij(ρ)ᵀ over sections, ρ in them |
+| E_i | turned.E | 3×3 | C_i + (C_ji + E_ij) η_j |
+| p_i, a_i | coupling | 3, 3 | Σ w s_i, Σ r × s_i + axial E_i: momentum at the frame for unit modal rates |
+| m_ij | modal | n×n | Σ s_i · s_j + tr C_ij |
 """
 
 from __future__ import annotations
@@ -38,8 +39,47 @@ from spanloop.math.vector3 import (
     subtract,
     times,
     total,
+    trace,
+    transpose,
 )
-from spanloop.types import Floats3, Scalar, Vector3
+from spanloop.types import Floats3, Floats33, Matrix3, Scalar, Vector3
+
+
+@dataclass(frozen=True)
+class Sections:
+    """Rotary inertia of cross-sections that turn with n modes [kg m²].
+
+    mixed: C_i; gradients: C_ji + E_ij at [i][j]; swirls: axial C_ji at [i][j]; curls: axial E_ij; masses: tr C_ij.
+    """
+
+    mixed: tuple[Floats33, ...]
+    gradients: tuple[tuple[Floats33, ...], ...]
+    swirls: tuple[tuple[Floats3, ...], ...]
+    curls: tuple[tuple[Floats3, ...], ...]
+    masses: tuple[tuple[float, ...], ...]
+
+
+class _Turned:
+    """Sections of a deformed body: E_i, and their second moment beyond that of the undeformed body (10)."""
+
+    __slots__ = ("E", "of", "second")
+
+    def __init__(self, sections: Sections, eta: Sequence[Scalar]):
+        turns = [_sum_of_matrices(row, eta) for row in sections.gradients]
+        self.of, self.E = sections, [add_matrices(c, t) for c, t in zip(sections.mixed, turns, strict=True)]
+        both = _sum_of_matrices([add_matrices(c, e) for c, e in zip(sections.mixed, self.E, strict=True)], eta)
+        self.second: Matrix3 = scale_matrix(0.5, add_matrices(both, transpose(both)))
+
+    def force(self, field: Field) -> Force:
+        """What their turning adds to moment and modal forces (8), (9), besides `second` in the inertia of the body."""
+        modal = [total(field.gradient[a][b] * e[b][a] for a in range(3) for b in range(3)) for e in self.E]
+        if not field.rates:
+            return Force(modal=tuple(modal))
+        flow, double = _sum_of_matrices(self.E, field.rates), add(field.omega, field.omega)
+        spin = subtract(scale(trace(flow), double), times(transpose(flow), double))
+        swirls = [dot(double, _sum_of(row, field.rates)) for row in self.of.swirls]
+        moment = add(spin, _of_pairs(self.of.curls, field.rates))
+        return Force(moment, modal=tuple(x + y for x, y in zip(modal, swirls, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -54,13 +94,18 @@ class Particles:
     positions: tuple[Floats3, ...]
     translations: tuple[tuple[Floats3, ...], ...]  # by particle and mode
     bent: tuple[tuple[tuple[Floats3, ...], ...], ...]  # by particle and two modes
-    spins: tuple[Floats3, ...]  # [kg m²] for each mode
-    spin_masses: tuple[tuple[float, ...], ...]
+    sections: Sections
 
     @property
     def n(self) -> int:
         """Number of modes."""
-        return len(self.spins)
+        return len(self.sections.mixed)
+
+    @property
+    def modal_masses(self) -> list[float]:
+        """The mass of each mode: m_ii at η = 0."""
+        own = [sum(x * x for f in self.translations for x in f[i]) for i in range(self.n)]
+        return [x + self.sections.masses[i][i] for i, x in enumerate(own)]
 
     @property
     def rigid(self) -> RigidInertia:
@@ -167,7 +212,7 @@ class DeformableInertia:
                 strict=True,
             )
         ]
-        return DeformedInertia(self, found)
+        return DeformedInertia(self, found, _Turned(self.particles.sections, eta))
 
 
 class _Particle:
@@ -193,11 +238,13 @@ class _Particle:
 class DeformedInertia(FlexibleInertia):
     """A flexible body at given modal coordinates."""
 
-    __slots__ = ("factor", "particles", "rest", "spins")
+    __slots__ = ("factor", "particles", "sections", "turned")
 
-    def __init__(self, body: DeformableInertia, particles: list[_Particle]):
+    def __init__(self, body: DeformableInertia, particles: list[_Particle], turned: _Turned):
         k, n = body.factor, range(body.particles.n)
-        self.particles, self.spins, self.factor, self.rest = particles, body.particles.spins, k, body.rest
+        self.particles, self.turned, self.factor = particles, turned, k
+        own = add_matrices(body.rest.second, scale_matrix(k, turned.second))
+        self.sections = RigidInertia(0.0, body.rest.first, own)  # what the particles do not have
         first = _total([scale(x.weight, x.r) for x in particles])
         second = [[0.0] * 3 for _ in range(3)]
         for a in range(3):
@@ -206,11 +253,11 @@ class DeformedInertia(FlexibleInertia):
         rigid = RigidInertia(
             body.rest.mass,
             add(body.rest.first, scale(k, first)),
-            add_matrices(body.rest.second, scale_matrix(k, tuple(map(tuple, second)))),  # type: ignore[arg-type]
+            add_matrices(own, scale_matrix(k, tuple(map(tuple, second)))),  # type: ignore[arg-type]
         )
         coupling = tuple(
             Force(
-                scale(k, add(_total([cross(x.r, x.slopes[i]) for x in particles]), self.spins[i])),
+                scale(k, add(_total([cross(x.r, x.slopes[i]) for x in particles]), _axial(turned.E[i]))),
                 scale(k, _total([scale(x.weight, x.slopes[i]) for x in particles])),
             )
             for i in n
@@ -218,8 +265,8 @@ class DeformedInertia(FlexibleInertia):
         modal = [[0.0] * len(n) for _ in n]
         for i in n:
             for j in range(i + 1):
-                own = total(x.slopes[i][a] * x.slopes[j][a] for x in particles for a in range(3))
-                modal[i][j] = modal[j][i] = k * (own + body.particles.spin_masses[i][j])  # (5)
+                own_mass = total(x.slopes[i][a] * x.slopes[j][a] for x in particles for a in range(3))
+                modal[i][j] = modal[j][i] = k * (own_mass + turned.of.masses[i][j])  # (5)
         super().__init__(rigid, coupling, modal)
 
     def force(self, field: Field) -> Force:
@@ -229,15 +276,11 @@ class DeformedInertia(FlexibleInertia):
             _total([cross(x.r, f) for x, f in zip(self.particles, forces, strict=True)]),
             _total([scale(x.weight, f) for x, f in zip(self.particles, forces, strict=True)]),
             tuple(
-                total(
-                    [dot(c, field.alpha), *(dot(x.slopes[i], f) for x, f in zip(self.particles, forces, strict=True))]
-                )
-                for i, c in enumerate(self.spins)
+                total(dot(x.slopes[i], f) for x, f in zip(self.particles, forces, strict=True))
+                for i in range(len(self.modal))
             ),
         )
-        if field.rates:
-            own = own + Force(cross(field.omega, _sum_of(self.spins, field.rates)))
-        found = own * self.factor + RigidInertia(0.0, self.rest.first, self.rest.second).force(field)
+        found = (own + self.turned.force(field)) * self.factor + self.sections.force(field)
         for c, row, x in zip(self.coupling, self.modal, field.accelerations, strict=False):
             found = found + Force(c.angular, c.linear, tuple(row)) * x
         return found
@@ -364,6 +407,16 @@ def _sum_of(vectors: Sequence[Vector3], factors: Sequence[Scalar]) -> Vector3:
     return tuple(dot([v[k] for v in vectors], factors) for k in range(3)) if vectors else ZERO3
 
 
+def _sum_of_matrices(matrices: Sequence[Matrix3], factors: Sequence[Scalar]) -> Matrix3:
+    """Σ matrix · factor."""
+    return tuple(_sum_of([m[k] for m in matrices], factors) for k in range(3))  # type: ignore[return-value]
+
+
+def _axial(m: Matrix3) -> Vector3:
+    """∫ r × s from m = ∫ r sᵀ."""
+    return (m[1][2] - m[2][1], m[2][0] - m[0][2], m[0][1] - m[1][0])
+
+
 def _total(vectors: Sequence[Vector3]) -> Vector3:
     """The sum of vectors."""
     return tuple(total(v[k] for v in vectors) for k in range(3))
@@ -381,4 +434,4 @@ def _of_pairs(table, rates: Sequence[Scalar]) -> Vector3:
     return _sum_of(vectors, [rates[i] * rates[k] for i, k in pairs])
 
 
-__all__ = ["DeformableInertia", "FlexibleInertia", "NodeShape", "Particles", "Seat"]
+__all__ = ["DeformableInertia", "FlexibleInertia", "NodeShape", "Particles", "Seat", "Sections"]
