@@ -98,3 +98,13 @@ def test_the_body_of_a_material_is_a_flexible_one():
         arm().build().with_material("hub", E=1e9)
     with pytest.raises(InputError, match=r"has no flexible body 'link1'; it has none at all"):
         sl.zoo.puma().with_material("link1", E=1e9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pieces", [1, 2, 4])
+def test_damping_is_that_of_the_slowest_mode_however_many_pieces_there_are(pieces):
+    beam = sl.flexible.beam(1.0, E=7e10, density=2700.0, section=sl.flexible.circle(0.01), modes={"y": 1},
+                            damping=0.01, pieces=pieces)  # fmt: skip
+    b = sl.Builder("boom", gravity=(0.0, 0.0, 0.0)).body("boom", flexible=beam).fixed("clamp", "world", "boom")
+    robot = sl.Dynamics(b.build())
+    assert robot.modes(robot.model.neutral()).damping_ratios[0] == pytest.approx(0.01, rel=2e-3)

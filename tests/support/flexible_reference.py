@@ -100,6 +100,11 @@ def deformed(positions, first, second, eta: Dual) -> Dual:
     return moved + 0.5 * bent + positions
 
 
+def turned_by(theta: Dual) -> Dual:
+    """The Cayley map of Θ (1 + Θ²/12)."""
+    return cayley(einsum("...a,...->...a", theta, einsum("...a,...a->...", theta, theta) * (1.0 / 12.0) + 1.0))
+
+
 def cayley(psi: Dual) -> Dual:
     k = skew(psi)
     square = einsum("...a,...a->...", psi, psi)
@@ -167,7 +172,7 @@ class Reference:
             elif isinstance(kind, Node):
                 s, eta = kind.shape, modes[joint.parent]
                 p = p + R @ deformed(0.0, np.array(s.translations), np.array(s.bent_translations), eta)
-                R = R @ cayley(deformed(0.0, np.array(s.rotations), np.array(s.bent_rotations), eta))
+                R = R @ turned_by(deformed(0.0, np.array(s.rotations), np.array(s.bent_rotations), eta))
             else:
                 assert kind.name == "fixed", kind.name
             poses[joint.child] = R, p

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -216,10 +216,6 @@ def _piece(beam: Beam, number: int) -> FlexibleBody:
     own = particles(rod, model.fields, bent.g)
     masses = np.array(own.modal_masses)
     frequencies = np.sqrt(model.stiffness / masses)
-    ratios = np.broadcast_to(np.array(beam.damping), frequencies.shape) if len(beam.damping) == 1 else None
-    if ratios is None:
-        start = sum(len(_finite_elements(beam, k).stiffness) for k in range(number))
-        ratios = np.array(beam.damping[start : start + len(frequencies)])
     modal = Modal(
         own,
         mass,
@@ -233,10 +229,30 @@ def _piece(beam: Beam, number: int) -> FlexibleBody:
         tuple(float(about[i, j]) for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))),
         modal,
         tuple(model.stiffness.tolist()),
-        tuple((2.0 * ratios * frequencies * masses).tolist()),
+        tuple(_damping(beam, number, model, frequencies).tolist()),
         _nodes(beam, number, model),
         tuple(frequencies.tolist()),
     )
+
+
+def _damping(beam: Beam, number: int, model: _Model, frequencies: np.ndarray) -> np.ndarray:
+    """Damping 2 ζ k/ω of each mode: ω is its own frequency, of pieces that of the whole beam's slowest mode."""
+    if len(beam.damping) > 1:
+        start = sum(len(_finite_elements(beam, k).stiffness) for k in range(number))
+        ratios = np.array(beam.damping[start : start + len(frequencies)])
+        return np.asarray(2.0 * ratios * model.stiffness / frequencies)
+    if beam.pieces > 1:
+        slowest = _slowest(beam)
+        frequencies = np.array([slowest[d] for d in model.directions])
+    return np.asarray(2.0 * beam.damping[0] * model.stiffness / frequencies)
+
+
+@lru_cache(maxsize=64)
+def _slowest(beam: Beam) -> dict[str, float]:
+    """The slowest frequency of the whole beam with its root held [rad/s], by direction."""
+    modes = tuple((direction, 1) for direction, _ in beam.modes)
+    whole = replace(beam, pieces=1, modes=modes, basis="cantilever", damping=(0.0,), elements=max(beam.elements, 10))
+    return dict(zip((d for d, _ in modes), _piece(whole, 0).frequencies, strict=True))
 
 
 def _nodes(beam: Beam, number: int, model: _Model) -> tuple[FlexibleNode, ...]:

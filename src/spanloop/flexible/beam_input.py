@@ -57,8 +57,9 @@ def beam(
         `modes` with the root held and the nodes free; "full": all of the finite-element model
     nodes: further nodes that carry something, by name: position along x [m]
     theory: "euler-bernoulli" or "timoshenko" (shear and rotary inertia)
-    elements: of each piece; pieces: bodies in series, for large bending; damping: ratio of each mode's critical one,
-        for all or one each
+    elements: of each piece; pieces: bodies in series, for large bending
+    damping: ratio of each mode's critical one, with the root held: for all or one each. One for a beam in pieces is
+        that of its slowest mode in each direction; faster modes have more, in proportion to their frequency
 
     >>> boom = sl.flexible.beam(10.0, E=7e10, density=3000.0, area=4e-4, I=2e-7, modes={"y": 2}, basis="cantilever")
     >>> boom.mass, boom.frequencies.round(3)
@@ -203,8 +204,8 @@ def _modes(modes, basis: str, owner: str) -> tuple[tuple[str, int], ...]:
 def _nodes(nodes: Mapping[str, float] | None, length: float, owner: str) -> tuple[tuple[str, float], ...]:
     out = []
     for name, x in (nodes or {}).items():
-        if not isinstance(name, str) or not name or "." in name:
-            raise InputError(f"{owner}: a node is called {name!r}; expected a name without a dot")
+        if not isinstance(name, str) or not name or "." in name or name.isdigit():
+            raise InputError(f"{owner}: a node is called {name!r}; expected a name without a dot, and no number")
         if name in ("root", "tip", "modes", "end"):
             raise InputError(f"{owner}: every beam has a {name!r} of its own; give the node another name")
         at = _number(x, f"{owner}: node {name!r}", "m")

@@ -59,7 +59,7 @@ class Stations:
         moved = moved + 0.5 * np.einsum("knma,...n,...m->...ka", self.bent_translations, eta, eta, optimize=True)
         psi = np.einsum("kna,...n->...ka", self.rotations, eta)
         psi = psi + 0.5 * np.einsum("knma,...n,...m->...ka", self.bent_rotations, eta, eta, optimize=True)
-        return self.positions + moved, cayley(psi)
+        return self.positions + moved, cayley(psi * (1.0 + (psi**2).sum(axis=-1, keepdims=True) / 12.0))
 
 
 def cayley(psi: np.ndarray) -> np.ndarray:

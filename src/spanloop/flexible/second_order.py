@@ -2,10 +2,12 @@
 
 With rotation R of the sections, R' = R [κ] and r' = R (e_x + Γ). To second order in the strains
 
-    r₂' = ∫ Θ × (κ × e_x) + Θ × Γ,    ψ₂' = ½ Θ × κ,
+    r₂' = ∫ Θ × (κ × e_x) + Θ × Γ − ½ i² κ_x² e_x,    ψ₂' = ½ Θ × κ,
 
-where r₂ is the displacement and ψ₂ the Cayley vector of the rotation beyond the linear ones (docs/theory/flexible.md,
-section 5). The first term is the shortening of a bent rod, and how torsion turns its deflection.
+where i is the polar radius of gyration of the section: fibres around the axis of a twisted rod are helices, and the
+mean of their strains is the extension. r₂ is the displacement and ψ₂ the rotation vector beyond the linear ones
+(docs/theory/flexible.md, section 5). The first term is the shortening of a bent rod, and how torsion turns its
+deflection.
 """
 
 from __future__ import annotations
@@ -36,6 +38,9 @@ def second_order(rod: Rod, fields: Fields) -> SecondOrder:
     turned = np.cross(fields.kappa, _E1)
     a, _ = _integrated(rod, _pairs(fields.theta, turned))
     slope = a + _pairs(fields.theta, fields.gamma)
+    gyration = rod.properties["polar"] / rod.properties["mass"]
+    twists = fields.kappa[:, :, 0]
+    slope[..., 0] -= gyration * twists[:, None] * twists[None, :]
     g, g_ends = _integrated(rod, slope)
     _, gamma_ends = _integrated(rod, 0.5 * _pairs(fields.theta, fields.kappa))
     return SecondOrder(g, g_ends, gamma_ends)

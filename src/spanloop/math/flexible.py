@@ -44,6 +44,8 @@ from spanloop.math.vector3 import (
 )
 from spanloop.types import Floats3, Floats33, Matrix3, Scalar, Vector3
 
+_TWELFTH = 1.0 / 12.0  # 2 tan(Θ/2) = Θ + Θ³/12 + …
+
 
 @dataclass(frozen=True)
 class Sections:
@@ -328,7 +330,7 @@ class Seat(Transform):
 class NodeShape:
     """How a node moves with n modes: translations Φ, small rotations Ψ, and what they are of second order in η.
 
-    It is at x + Φ η + ½ g η η, turned by the Cayley map of ψ = Ψ η + ½ γ η η.
+    It is at x + Φ η + ½ g η η, turned by the Cayley map of Θ (1 + Θ²/12), Θ = Ψ η + ½ γ η η: by |Θ| to fifth order.
     """
 
     translations: tuple[Floats3, ...]
@@ -350,26 +352,35 @@ class DeformedNode:
         slides = [_sum_of(g, eta) for g in shape.bent_translations]
         turns = [_sum_of(g, eta) for g in shape.bent_rotations]
         self.slopes = [add(f, s) for f, s in zip(shape.translations, slides, strict=True)]  # ∂(displacement)/∂η_i
-        self.turns = [add(f, s) for f, s in zip(shape.rotations, turns, strict=True)]  # ∂ψ/∂η_i
+        self.turns = [add(f, s) for f, s in zip(shape.rotations, turns, strict=True)]  # ∂Θ/∂η_i
         half = _halves(eta)
         self.displacement = _sum_of([add(f, s) for f, s in zip(shape.translations, self.slopes, strict=True)], half)
-        self.psi = _sum_of([add(f, s) for f, s in zip(shape.rotations, self.turns, strict=True)], half)
+        self.theta = _sum_of([add(f, s) for f, s in zip(shape.rotations, self.turns, strict=True)], half)
+        self.stretch = 1.0 + _TWELFTH * dot(self.theta, self.theta)
+        self.psi = scale(self.stretch, self.theta)
         self.share = reciprocal(1.0 + 0.25 * dot(self.psi, self.psi))
         self.rotation = _cayley(self.psi, self.share)
 
     def columns(self) -> tuple[Motion, ...]:
         """Motion of the node for unit modal rates, in its own axes (14)."""
         back = self.rotation.T
-        return tuple(Motion(self._spin(t), back @ s) for t, s in zip(self.turns, self.slopes, strict=True))
+        turns = [self._turn(t) for t in self.turns]
+        return tuple(Motion(self._spin(t), back @ s) for t, s in zip(turns, self.slopes, strict=True))
 
     def rate(self, relative: Motion, rates: Sequence[Scalar]) -> Motion:
         """dΦ/dt η̇, where Φ η̇ is `relative` (15)."""
         slide = _of_pairs(self.shape.bent_translations, rates)
-        turn = _of_pairs(self.shape.bent_rotations, rates)
-        fade = -0.5 * self.share * dot(self.psi, _sum_of(self.turns, rates))
+        rate, bend = _sum_of(self.turns, rates), _of_pairs(self.shape.bent_rotations, rates)
+        curl = scale(2.0 * _TWELFTH * dot(rate, rate), self.theta)
+        turn = add(self._turn(bend), add(curl, scale(4.0 * _TWELFTH * dot(self.theta, rate), rate)))  # d²ψ/dt²
+        fade = -0.5 * self.share * dot(self.psi, self._turn(rate))
         angular = add(self._spin(turn), scale(fade, relative.angular))
         linear = subtract(self.rotation.T @ slide, cross(relative.angular, relative.linear))
         return Motion(angular, linear)
+
+    def _turn(self, rate: Vector3) -> Vector3:
+        """The rate of ψ = Θ (1 + Θ²/12) for one of Θ."""
+        return add(scale(self.stretch, rate), scale(2.0 * _TWELFTH * dot(self.theta, rate), self.theta))
 
     def _spin(self, rate: Vector3) -> Vector3:
         """Angular velocity in the node's axes for a rate of ψ: (ψ̇ − ½ ψ × ψ̇)/(1 + ψ²/4)."""

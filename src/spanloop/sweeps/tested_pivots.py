@@ -34,7 +34,7 @@ from spanloop.types import Scalar
 
 IN_SWEEPS = 2e-5  # least D/M where joints give way one after the other: an error of 1e-9
 IN_MATRIX = 2e-4  # ... where the mass matrix is factored
-_FLEXIBLE = 1e-2  # by which it is smaller at modes and at what carries them, since they may carry heavy loads: 1e-7
+_FLEXIBLE = 1e-3  # by which it is smaller at modes and at what carries them, where errors are 2e-16 M/D at most: 1e-8
 _COARSE = 1e-4  # by which the least D/M is smaller in runs, whose steps have larger errors: one of 1e-5
 _SINGLE = 10.0  # by which the least D/M is larger in single precision: an error of 5e-3
 _ROUNDING = 1e-14  # in a link's own inertia, relative to its mass and the trace of its second moment

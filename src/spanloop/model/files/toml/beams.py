@@ -1,12 +1,14 @@
 """Flexible bodies in TOML: the recipe of a beam in a table [[beam]], of which joints with modes and nodes name parts.
 
 A joint of kind "modal" has `beam` and `piece` (1 by default), a joint of kind "node" also `node`. Shapes and modal
-masses are computed from the recipe when the file is read; stiffness, damping and inertia are those of the file.
+masses are computed from the recipe when the file is read. So are stiffness, damping, the inertia of the body and the
+positions of nodes, unless the file has them: it does where they are not those of the recipe.
 """
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from spanloop.errors import FileError, InputError, UnsupportedError, nearest
@@ -17,7 +19,7 @@ from spanloop.flexible.sections import Section
 from spanloop.joints import JointKind
 from spanloop.model.flexible_bodies.pieces import flexible_bodies
 from spanloop.model.model import Model
-from spanloop.model.parts import Joint
+from spanloop.model.parts import Body, Inertia, Joint, Placement
 
 if TYPE_CHECKING:
     from spanloop.model.files.toml.reader import Table
@@ -72,7 +74,52 @@ def kind_entries(model: Model, joint: Joint, recipes: dict[Beam, str]) -> list[t
     return keys
 
 
+def recipe_values(model: Model, joint: Joint) -> dict[str, Any]:
+    """What the recipe gives a joint inside a flexible body and its child, by key: a file leaves that out."""
+    if isinstance(joint.kind, Modal):
+        return _values_of_modes(joint.kind)
+    if isinstance(joint.kind, Node):
+        modes = model.joints[model.body_number[joint.parent] - 1].kind
+        return {"placement": _placement_of(modes, joint.kind)}
+    return {}
+
+
+def _values_of_modes(kind: Modal) -> dict[str, Any]:
+    piece = kind.source.beam.bodies[kind.source.number]
+    inertia = Inertia(piece.mass, piece.center, piece.moments)
+    return {"stiffness": piece.stiffness, "damping": piece.damping, "inertia": inertia}
+
+
+def _placement_of(modes: Any, node: Node) -> Placement:
+    nodes = modes.source.beam.bodies[modes.source.number].nodes
+    return next((Placement(position=x.position) for x in nodes if x.shape == node.shape), Placement())
+
+
 # ---- reading
+
+
+def completed(joints: Sequence[Joint], tables: Sequence[Table]) -> tuple[Joint, ...]:
+    """Joints inside flexible bodies with what their tables leave to the recipe; tables: of the joints, one each."""
+    modes = {j.child: j.kind for j in joints if isinstance(j.kind, Modal)}
+    out = []
+    for j, t in zip(joints, tables, strict=True):
+        if isinstance(j.kind, Modal):
+            own = _values_of_modes(j.kind)
+            j = replace(j, **{key: own[key] for key in ("stiffness", "damping") if key not in t.content})
+        elif isinstance(j.kind, Node) and j.parent in modes and not {"position", "rotation"} & t.content.keys():
+            j = replace(j, placement=_placement_of(modes[j.parent], j.kind))
+        out.append(j)
+    return tuple(out)
+
+
+def with_recipe_inertia(bodies: Sequence[Body], tables: Sequence[Table], joints: Sequence[Joint]) -> tuple[Body, ...]:
+    """Bodies with the inertia of the recipe where they stand on modes and their tables have none."""
+    modes = {j.child: j.kind for j in joints if isinstance(j.kind, Modal)}
+    bare = {b.name for b, t in zip(bodies, tables, strict=True) if not {"mass", "center", "moments"} & t.content.keys()}
+    return tuple(
+        replace(b, inertia=_values_of_modes(modes[b.name])["inertia"]) if b.name in bare and b.name in modes else b
+        for b in bodies
+    )
 
 
 def read_beam(t: Table) -> tuple[str, Beam]:

@@ -15,7 +15,7 @@ from spanloop.model.contacts.contact_check import refuse_same_pairs
 from spanloop.model.contacts.contact_input import ContactSettings, Side, contact_of
 from spanloop.model.files.file_io import check_parts, decoded, read_file
 from spanloop.model.files.toml.beams import KINDS as FLEXIBLE_KINDS
-from spanloop.model.files.toml.beams import read_beam, read_kind
+from spanloop.model.files.toml.beams import completed, read_beam, read_kind, with_recipe_inertia
 from spanloop.model.model import Model
 from spanloop.model.parts import (
     Actuator,
@@ -199,9 +199,12 @@ def loads(data: bytes | str, file: str = "text.toml") -> Model:
     _check_format(top)
     check_parts(sum(len(value) for value in top.content.values() if isinstance(value, list)), file)
     beams = dict(map(read_beam, top.tables("beam")))
+    body_tables, joint_tables = top.tables("body"), top.tables("joint")
+    bodies = tuple(map(_body, body_tables))
+    joints = completed([_joint(t, beams) for t in joint_tables], joint_tables)
     parts: dict[str, Any] = {
-        "bodies": tuple(map(_body, top.tables("body"))),
-        "joints": tuple(_joint(t, beams) for t in top.tables("joint")),
+        "bodies": with_recipe_inertia(bodies, body_tables, joints),
+        "joints": joints,
         "frames": tuple(map(_frame, top.tables("frame"))),
         "loops": tuple(map(_loop, top.tables("loop"))),
         "couplings": tuple(map(_coupling, top.tables("coupling"))),

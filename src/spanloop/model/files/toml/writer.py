@@ -14,7 +14,14 @@ from spanloop.errors import ModelError
 from spanloop.flexible.beam import Beam
 from spanloop.joints import JointKind
 from spanloop.model.contacts.contact import SETTINGS, Contact
-from spanloop.model.files.toml.beams import ALWAYS, beam_entries, kind_entries, recipe_names, section_entries
+from spanloop.model.files.toml.beams import (
+    ALWAYS,
+    beam_entries,
+    kind_entries,
+    recipe_names,
+    recipe_values,
+    section_entries,
+)
 from spanloop.model.model import Model
 from spanloop.model.parts import Actuator, Body, Geometry, Inertia, Joint, Loop, Placement, Sensor, Surface, has_motor
 
@@ -42,7 +49,8 @@ def dumps(model: Model) -> str:
     recipes = recipe_names(model)
     blocks = [_lines(head, f"model {model.name!r}"), *(x for b, name in recipes.items() for x in _beam(b, name))]
     for joint, body in zip(model.joints, model.bodies, strict=True):
-        blocks += [_joint(joint, kind_entries(model, joint, recipes)), *_body(body)]
+        own = recipe_values(model, joint)
+        blocks += [_joint(joint, kind_entries(model, joint, recipes), own), *_body(body, own.get("inertia", Inertia()))]
     for f in model.frames:
         blocks.append(_table("frame", f, [("body", f.body, ALWAYS), *_placement(f.placement)]))
     blocks += map(_loop, model.loops)
@@ -70,13 +78,14 @@ def _beam(beam: Beam, name: str) -> list[str]:
     return [*blocks, *("[[beam.section]]\n" + _lines(section_entries(s), owner) for s in beam.sections)]
 
 
-def _body(b: Body) -> list[str]:
+def _body(b: Body, usual: Inertia) -> list[str]:
+    """usual: the inertia that is not written; any part of another one is."""
     i, nothing = b.inertia, Inertia()
-    entries = [
-        ("mass", i.mass, nothing.mass),
-        ("center", i.center, nothing.center),
-        ("moments", i.moments, nothing.moments),
-    ]
+    entries: list[Entry] = []
+    if i != usual:
+        mass = nothing.mass if usual == nothing else ALWAYS
+        entries = [("mass", i.mass, mass), ("center", i.center, nothing.center)]
+        entries.append(("moments", i.moments, nothing.moments))
     shapes = [_lines(_geometry(g), f"body {b.name!r}: geometry") for g in b.geometry]
     return [_table("body", b, entries), *(f"[[body.geometry]]\n{shape}" for shape in shapes)]
 
@@ -111,16 +120,18 @@ def _surface(s: Surface | None) -> list[Entry]:
     return [*values, ("priority", s.priority, 0), ("rule", s.rule, ALWAYS)]
 
 
-def _joint(j: Joint, flexible: list[Entry] | None) -> str:
+def _joint(j: Joint, flexible: list[Entry] | None, own: dict[str, Any]) -> str:
+    """own: what the recipe of a beam gives it, which is not written."""
     n = j.kind.nv
+    usual = {name: _single(own.get(name, (0.0,) * n)) for name in PER_DOF}
     entries = [
         ("kind", j.kind.name, ALWAYS),
         ("parent", j.parent, ALWAYS),
         ("child", j.child, ALWAYS),
         *(_kind(j.kind) if flexible is None else flexible),
-        *_placement(j.placement),
+        *(_placement(j.placement) if j.placement != own.get("placement") else ()),
         *((name, _single(getattr(j, name)), None) for name in LIMITS),
-        *((name, _single(getattr(j, name)), _single((0.0,) * n)) for name in PER_DOF),
+        *((name, _single(getattr(j, name)), usual[name]) for name in PER_DOF),
         ("rest", j.rest, j.kind.neutral()),
         ("driven", j.driven, False),
         ("actuated", j.actuated, has_motor(j.kind.name)),
