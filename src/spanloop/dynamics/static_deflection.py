@@ -195,8 +195,8 @@ class _Task:
             Reason.NO_EQUILIBRIUM,
             f"no equilibrium of the flexible bodies was found; with {share:.3g} of weight and loads there is one. They "
             "are too soft for the load, or bend farther than modes can follow: take stiffer bodies, pieces= of "
-            "sl.flexible.beam, or start the search at another q. A body that loops hold at both ends cannot bend without "
-            "'extension' among its modes=",
+            "sl.flexible.beam, or start the search at another q. A body that loops hold at both ends cannot bend "
+            "without 'extension' among its modes=",
         )
 
 
