@@ -76,3 +76,35 @@ def test_assembly_bends_bodies_where_joints_alone_close_nothing():
     q = robot.assemble(start)
     assert np.abs(robot.closure_error(q)).max() < 1e-12
     assert np.abs(q[model.q_slice("bar.modes")]).max() > 0.01
+
+
+def four_bar(axis=(0.0, 1.0, 0.0)) -> sl.Model:
+    """With a flexible coupler, whose last hinge may be askew."""
+    coupler = sl.flexible.beam(1.0, E=7e10, density=2700.0, section=sl.flexible.rectangle(0.01, 0.02), modes=1)
+    b = sl.Builder("four bar").body("coupler", flexible=coupler)
+    for name, length in (("crank", 0.4), ("rocker", 0.8)):
+        b = b.body(name, 1.0, (0.5 * length, 0.0, 0.0), (0.01, 0.1, 0.1))
+    b = b.revolute("a", "world", "crank", "y").revolute("b", "crank", "coupler", "y", (0.4, 0.0, 0.0))
+    b = b.revolute("c", "world", "rocker", "y", (0.9, 0.0, 0.0))
+    return b.revolute("d", "rocker", "coupler.tip", axis, (0.8, 0.0, 0.0)).build()
+
+
+@pytest.mark.slow
+def test_rates_by_name_leave_modes_at_rest_where_joints_answer():
+    model = four_bar()
+    robot = sl.Dynamics(model)
+    q = robot.assemble(model.neutral())
+    v = robot.complete_velocity(q, {"a": 15.0})
+    assert v[model.v_slice("a")] == 15.0
+    assert np.abs(v[model.v_slice("coupler.modes")]).max() < 1e-9
+    assert np.abs(robot.closure_jacobian(q) @ v).max() < 1e-9
+
+
+@pytest.mark.slow
+def test_rates_by_name_move_modes_where_joints_alone_do_not_answer():
+    model = four_bar((0.0, 1.0, 0.1))
+    robot = sl.Dynamics(model)
+    q = robot.assemble(model.neutral())
+    v = robot.complete_velocity(q, {"a": 1.0})
+    assert np.abs(v[model.v_slice("coupler.modes")]).max() > 1e-4
+    assert np.abs(robot.closure_jacobian(q) @ v).max() < 1e-9

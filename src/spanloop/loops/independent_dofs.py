@@ -203,13 +203,46 @@ def _rates(
     """The independent DoF, and their rates (or accelerations) (..., n)."""
     if not isinstance(rates, Mapping):
         return resolved(robot, q, dofs, name), rates
-    chosen = resolved(robot, q, list(rates), name, 'as {"joint": ...}')
+    still = _modes_at_rest(robot, q, [k for joint in rates for k in dofs_called(robot.model, joint)])
+    chosen = resolved(robot, q, [*rates, *still], name, 'as {"joint": ...}')
     columns = []
     for joint, numbers in rates.items():
         x = np.asarray(numbers, dtype=float)
         columns.append(x[..., None] if len(dofs_called(robot.model, joint)) == 1 else x)
+    columns.append(np.zeros(len(still)))
     leading = np.broadcast_shapes(*(x.shape[:-1] for x in columns))
     return chosen, np.concatenate([np.broadcast_to(x, (*leading, x.shape[-1])) for x in columns], axis=-1)
+
+
+def _modes_at_rest(robot: Robot, q: ArrayLike, named: Sequence[int]) -> list[int]:
+    """Modes of flexible bodies that are at rest while named DoF move: all that are not named and that loops leave free.
+
+    Where joints alone do not answer the named DoF, some modes do; they are not among these.
+    """
+    model = robot.model
+    modes = [k for j in model.joints if j.kind.bends for k in range(model.nv)[model.v_slice(j.name)] if k not in named]
+    rows = np.asarray(q, dtype=float).reshape(-1, model.nq)
+    rows = rows[np.isfinite(rows).all(axis=1)][:1]
+    if not modes or not len(rows):
+        return []
+    general = structure_of(robot, rows)
+    J = general.scaled(values(robot, "closure_jacobian", rows))[0]
+    answering = [k for k in range(model.nv) if k not in named and k not in modes]
+    left, size, still = J - _along(J[:, answering], J), np.linalg.norm(J), list(modes)
+    while still:
+        best = max(still, key=lambda k: float(np.linalg.norm(left[:, k])))
+        if np.linalg.norm(left[:, best]) <= 1e-6 * size:
+            break
+        still.remove(best)
+        left = left - _along(left[:, [best]], left)
+    return still
+
+
+def _along(columns: np.ndarray, J: np.ndarray) -> np.ndarray:
+    """What J has in the space of some columns."""
+    U, s, _ = np.linalg.svd(columns, full_matrices=False)
+    basis = U[:, s > RANK * max(s.max(initial=0.0), 1e-300)]
+    return np.asarray(basis @ (basis.T @ J))
 
 
 def maps(robot: Robot, q: np.ndarray, chosen: IndependentCoordinates) -> tuple[np.ndarray, np.ndarray, Refusals]:
