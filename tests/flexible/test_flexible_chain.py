@@ -10,6 +10,8 @@ from flexible_reference import Reference
 import spanloop as sl
 from spanloop.errors import InputError, UnsupportedError
 
+pytestmark = pytest.mark.slow
+
 FULL = {"basis": "full", "modes": {"y": 1, "z": 1, "torsion": 1, "extension": 1}}
 
 

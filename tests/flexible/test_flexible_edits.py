@@ -9,6 +9,8 @@ from flexible_arms import arm, boom, rigid_arm
 import spanloop as sl
 from spanloop.errors import InputError, ModelError, UnsupportedError
 
+pytestmark = pytest.mark.slow
+
 PIECES = pytest.mark.parametrize("pieces", [1, 3])
 
 

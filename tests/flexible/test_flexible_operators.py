@@ -11,6 +11,8 @@ import spanloop as sl
 from spanloop import zoo
 from spanloop.sweeps.tree_operators import NAMES
 
+pytestmark = pytest.mark.slow
+
 FRAMES = ("tool", "boom.middle", "whip.tip", "boom")
 BOUND = 1e-10  # articulated quantities lean on D⁻¹: roundings times the condition of the joints' blocks
 

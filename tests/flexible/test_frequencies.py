@@ -11,6 +11,8 @@ from scipy.optimize import brentq
 
 import spanloop as sl
 
+pytestmark = pytest.mark.slow
+
 LENGTH, E, DENSITY, AREA, SECOND = 2.0, 7e10, 2700.0, 4e-4, 2e-8
 UNIT = np.sqrt(E * SECOND / (DENSITY * AREA * LENGTH**4))  # of bending frequencies [rad/s]
 GOAL = 2e-5

@@ -7,6 +7,8 @@ import spanloop as sl
 from spanloop.cli.main import main
 from spanloop.errors import StateError
 
+pytestmark = pytest.mark.slow
+
 E, DENSITY = 7e10, 2700.0
 
 
