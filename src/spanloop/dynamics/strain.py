@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from spanloop.model import Model
-from spanloop.model.flexible_bodies.pieces import modal
+from spanloop.model.flexible_bodies.pieces import modal, modal_masses
 
 
 def mode_energies(model: Model, joint: str, q: np.ndarray) -> np.ndarray:
@@ -17,5 +17,5 @@ def mode_energies(model: Model, joint: str, q: np.ndarray) -> np.ndarray:
 
 def vibration_energies(model: Model, joint: str, v: np.ndarray) -> np.ndarray:
     """½ m η̇² (..., n) of the modes at a joint [J], at rates v (..., nv): what moves with the root is left out."""
-    masses = np.array(modal(model.joint(joint)).particles.modal_masses)
+    masses = modal_masses(modal(model.joint(joint)))
     return np.asarray(0.5 * masses * v[..., model.v_slice(joint)] ** 2)

@@ -129,8 +129,7 @@ def mode_joints(model: Model) -> dict[str, tuple[Joint, ...]]:
 
 def modal_masses(modal: Modal) -> np.ndarray:
     """The modal mass of each mode (n,) at the mass that the modes were computed for [kg or kg m²]."""
-    own = modal.particles
-    return np.asarray(own.modal_masses)
+    return np.array(modal.particles.modal_masses)
 
 
 def recipe_inertia(piece: Piece) -> Inertia | None:
