@@ -14,7 +14,7 @@ from spanloop.flexible.particles import particles, rigid_moments
 from spanloop.flexible.rod import DIRECTIONS, Fields, Rod
 from spanloop.flexible.second_order import second_order
 from spanloop.flexible.sections import Section
-from spanloop.math.flexible import NodeShape
+from spanloop.math.flexible_nodes import NodeShape
 
 BASES = ("craig-bampton", "cantilever", "full")
 THEORIES = ("euler-bernoulli", "timoshenko")

@@ -8,7 +8,7 @@ import numpy as np
 
 from spanloop.flexible.modes import Modal
 from spanloop.flexible.particles import skew
-from spanloop.math.flexible import NodeShape
+from spanloop.math.flexible_nodes import NodeShape
 from spanloop.types import Floats3
 
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from spanloop.errors import UnsupportedError
 from spanloop.joints.kind import EX, EY, EZ, JointKind
-from spanloop.math.flexible import NodeShape, Particles
+from spanloop.math.flexible import Particles
+from spanloop.math.flexible_nodes import NodeShape
 from spanloop.math.spatial import Force, Motion, Transform
 
 _SIX = (Force(EX), Force(EY), Force(EZ), Force(linear=EX), Force(linear=EY), Force(linear=EZ))

@@ -1,4 +1,4 @@
-"""Flexible bodies: inertia that depends on modal coordinates, and the poses of nodes that ride on the deformed body.
+"""Flexible bodies: inertia that depends on modal coordinates. flexible_nodes.py has the poses of their nodes.
 
 A flexible body is a set of particles. Particle p, times the root of its mass, is at r_p = x_p + φ_pi η_i + ½ g_pik η_i
 η_k in the body's frame: modes φ, and a second-order field g, by which a bent body shortens. In the kinetic energy and
@@ -22,12 +22,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from spanloop.math.inertia import RigidInertia
-from spanloop.math.rotation import Rotation
-from spanloop.math.scalar import reciprocal
-from spanloop.math.spatial import Field, Force, Motion, Transform, combined, power
+from spanloop.math.spatial import Field, Force, Motion, Transform, power
 from spanloop.math.vector3 import (
     ZERO3,
     add,
@@ -43,8 +40,6 @@ from spanloop.math.vector3 import (
     transpose,
 )
 from spanloop.types import Floats3, Floats33, Matrix3, Scalar, Vector3
-
-_TWELFTH = 1.0 / 12.0  # 2 tan(Θ/2) = Θ + Θ³/12 + …
 
 
 @dataclass(frozen=True)
@@ -67,9 +62,9 @@ class _Turned:
     __slots__ = ("E", "of", "second")
 
     def __init__(self, sections: Sections, eta: Sequence[Scalar]):
-        turns = [_sum_of_matrices(row, eta) for row in sections.gradients]
+        turns = [sum_of_matrices(row, eta) for row in sections.gradients]
         self.of, self.E = sections, [add_matrices(c, t) for c, t in zip(sections.mixed, turns, strict=True)]
-        both = _sum_of_matrices([add_matrices(c, e) for c, e in zip(sections.mixed, self.E, strict=True)], eta)
+        both = sum_of_matrices([add_matrices(c, e) for c, e in zip(sections.mixed, self.E, strict=True)], eta)
         self.second: Matrix3 = scale_matrix(0.5, add_matrices(both, transpose(both)))
 
     def force(self, field: Field) -> Force:
@@ -77,10 +72,10 @@ class _Turned:
         modal = [total(field.gradient[a][b] * e[b][a] for a in range(3) for b in range(3)) for e in self.E]
         if not field.rates:
             return Force(modal=tuple(modal))
-        flow, double = _sum_of_matrices(self.E, field.rates), add(field.omega, field.omega)
+        flow, double = sum_of_matrices(self.E, field.rates), add(field.omega, field.omega)
         spin = subtract(scale(trace(flow), double), times(transpose(flow), double))
-        swirls = [dot(double, _sum_of(row, field.rates)) for row in self.of.swirls]
-        moment = add(spin, _of_pairs(self.of.curls, field.rates))
+        swirls = [dot(double, sum_of(row, field.rates)) for row in self.of.swirls]
+        moment = add(spin, of_pairs(self.of.curls, field.rates))
         return Force(moment, modal=tuple(x + y for x, y in zip(modal, swirls, strict=True)))
 
 
@@ -223,18 +218,18 @@ class _Particle:
     __slots__ = ("bent", "r", "slopes", "weight")
 
     def __init__(self, weight: float, x: Vector3, translations, bent, eta: Sequence[Scalar]):
-        turns = [_sum_of(g, eta) for g in bent]
+        turns = [sum_of(g, eta) for g in bent]
         self.weight, self.bent = weight, bent
         self.slopes = [add(f, t) for f, t in zip(translations, turns, strict=True)]
-        self.r = add(x, _sum_of([add(f, s) for f, s in zip(translations, self.slopes, strict=True)], _halves(eta)))
+        self.r = add(x, sum_of([add(f, s) for f, s in zip(translations, self.slopes, strict=True)], halves(eta)))
 
     def force(self, field: Field) -> Vector3:
         """What moves the particle with the frame and at these modal rates, times the root of its mass (6)."""
         f = add(scale(self.weight, field.origin), times(field.gradient, self.r))
         if not field.rates:
             return f
-        flow = cross(field.omega, _sum_of(self.slopes, field.rates))
-        return add(add(f, add(flow, flow)), _of_pairs(self.bent, field.rates))
+        flow = cross(field.omega, sum_of(self.slopes, field.rates))
+        return add(add(f, add(flow, flow)), of_pairs(self.bent, field.rates))
 
 
 class DeformedInertia(FlexibleInertia):
@@ -288,123 +283,6 @@ class DeformedInertia(FlexibleInertia):
         return found
 
 
-class Seat(Transform):
-    """Pose of a node in the frame of its flexible body, and how it moves with the modes.
-
-    columns: motion of the node in the body for unit modal rates, in the node's axes; `rate` is what the rates of the
-    columns add to its acceleration.
-    """
-
-    __slots__ = ("_columns", "node")
-
-    def __init__(self, rotation: Rotation, translation: Vector3, columns: tuple[Motion, ...], node: DeformedNode):
-        super().__init__(rotation, translation)
-        self._columns, self.node = columns, node
-
-    @property
-    def columns(self) -> tuple[Motion, ...]:
-        return self._columns
-
-    def behind(self, first: Transform) -> Seat:
-        return Seat(first.rotation @ self.rotation, first.point(self.translation), self.columns, self.node)
-
-    def with_modes(self, inertia: Any, at_parent: Any) -> FlexibleInertia:
-        """[X; Φᵀ] I [Xᵀ Φ]."""
-        forces = [inertia @ c for c in self.columns]
-        rigid = Transform(self.rotation, self.translation)
-        modal = [[0.0] * len(forces) for _ in forces]
-        for i, c in enumerate(self.columns):
-            for j in range(i + 1):
-                modal[i][j] = modal[j][i] = power(c, forces[j])
-        return FlexibleInertia(at_parent, tuple(rigid @ f for f in forces), modal)
-
-    def velocity(self, field: Field) -> Motion:
-        return combined(self.columns, field.rates) if field.rates else Motion()
-
-    def acceleration(self, field: Field) -> Motion:
-        found = self.node.rate(self.velocity(field), field.rates) if field.rates else Motion()
-        return found + combined(self.columns, field.accelerations) if field.accelerations else found
-
-
-@dataclass(frozen=True)
-class NodeShape:
-    """How a node moves with n modes: translations Φ, small rotations Ψ, and what they are of second order in η.
-
-    It is at x + Φ η + ½ g η η, turned by the Cayley map of Θ (1 + Θ²/12), Θ = Ψ η + ½ γ η η: by |Θ| to fifth order.
-    """
-
-    translations: tuple[Floats3, ...]
-    rotations: tuple[Floats3, ...]
-    bent_translations: tuple[tuple[Floats3, ...], ...]  # g_ik
-    bent_rotations: tuple[tuple[Floats3, ...], ...]  # γ_ik
-
-    def seat(self, eta: Sequence[Scalar]) -> Seat:
-        """The node on the body deformed by these modal coordinates."""
-        node = DeformedNode(self, eta)
-        return Seat(node.rotation, node.displacement, node.columns(), node)
-
-
-class DeformedNode:
-    """A node at given modal coordinates (12)-(15)."""
-
-    def __init__(self, shape: NodeShape, eta: Sequence[Scalar]):
-        self.shape = shape
-        slides = [_sum_of(g, eta) for g in shape.bent_translations]
-        turns = [_sum_of(g, eta) for g in shape.bent_rotations]
-        self.slopes = [add(f, s) for f, s in zip(shape.translations, slides, strict=True)]  # ∂(displacement)/∂η_i
-        self.turns = [add(f, s) for f, s in zip(shape.rotations, turns, strict=True)]  # ∂Θ/∂η_i
-        half = _halves(eta)
-        self.displacement = _sum_of([add(f, s) for f, s in zip(shape.translations, self.slopes, strict=True)], half)
-        self.theta = _sum_of([add(f, s) for f, s in zip(shape.rotations, self.turns, strict=True)], half)
-        self.stretch = 1.0 + _TWELFTH * dot(self.theta, self.theta)
-        self.psi = scale(self.stretch, self.theta)
-        self.share = reciprocal(1.0 + 0.25 * dot(self.psi, self.psi))
-        self.rotation = _cayley(self.psi, self.share)
-
-    def columns(self) -> tuple[Motion, ...]:
-        """Motion of the node for unit modal rates, in its own axes (14)."""
-        back = self.rotation.T
-        turns = [self._turn(t) for t in self.turns]
-        return tuple(Motion(self._spin(t), back @ s) for t, s in zip(turns, self.slopes, strict=True))
-
-    def rate(self, relative: Motion, rates: Sequence[Scalar]) -> Motion:
-        """dΦ/dt η̇, where Φ η̇ is `relative` (15)."""
-        slide = _of_pairs(self.shape.bent_translations, rates)
-        rate, bend = _sum_of(self.turns, rates), _of_pairs(self.shape.bent_rotations, rates)
-        curl = scale(2.0 * _TWELFTH * dot(rate, rate), self.theta)
-        turn = add(self._turn(bend), add(curl, scale(4.0 * _TWELFTH * dot(self.theta, rate), rate)))  # d²ψ/dt²
-        fade = -0.5 * self.share * dot(self.psi, self._turn(rate))
-        angular = add(self._spin(turn), scale(fade, relative.angular))
-        linear = subtract(self.rotation.T @ slide, cross(relative.angular, relative.linear))
-        return Motion(angular, linear)
-
-    def _turn(self, rate: Vector3) -> Vector3:
-        """The rate of ψ = Θ (1 + Θ²/12) for one of Θ."""
-        return add(scale(self.stretch, rate), scale(2.0 * _TWELFTH * dot(self.theta, rate), self.theta))
-
-    def _spin(self, rate: Vector3) -> Vector3:
-        """Angular velocity in the node's axes for a rate of ψ: (ψ̇ − ½ ψ × ψ̇)/(1 + ψ²/4)."""
-        return scale(self.share, subtract(rate, scale(0.5, cross(self.psi, rate))))
-
-
-def _cayley(psi: Vector3, share: Scalar) -> Rotation:
-    """1 + ([ψ] + ½ [ψ]²)/(1 + ψ²/4); nothing where ψ is zero as a matter of numbers."""
-    if all(isinstance(x, float) and x == 0.0 for x in psi):
-        return Rotation()
-    x, y, z = psi
-    half = 0.5 * share
-    xx, yy, zz = half * (x * x), half * (y * y), half * (z * z)
-    xy, xz, yz = half * (x * y), half * (x * z), half * (y * z)
-    sx, sy, sz = share * x, share * y, share * z
-    return Rotation.full(
-        (
-            (1.0 - (yy + zz), xy - sz, xz + sy),
-            (xy + sz, 1.0 - (xx + zz), yz - sx),
-            (xz - sy, yz + sx, 1.0 - (xx + yy)),
-        )
-    )
-
-
 def _difference(a: Vector3, b: Vector3) -> Vector3:
     """a − b; zero where both are numbers and equal but for rounding."""
     return tuple(  # type: ignore[return-value]
@@ -413,14 +291,14 @@ def _difference(a: Vector3, b: Vector3) -> Vector3:
     )
 
 
-def _sum_of(vectors: Sequence[Vector3], factors: Sequence[Scalar]) -> Vector3:
+def sum_of(vectors: Sequence[Vector3], factors: Sequence[Scalar]) -> Vector3:
     """Σ vector · factor."""
     return tuple(dot([v[k] for v in vectors], factors) for k in range(3)) if vectors else ZERO3
 
 
-def _sum_of_matrices(matrices: Sequence[Matrix3], factors: Sequence[Scalar]) -> Matrix3:
+def sum_of_matrices(matrices: Sequence[Matrix3], factors: Sequence[Scalar]) -> Matrix3:
     """Σ matrix · factor."""
-    return tuple(_sum_of([m[k] for m in matrices], factors) for k in range(3))  # type: ignore[return-value]
+    return tuple(sum_of([m[k] for m in matrices], factors) for k in range(3))  # type: ignore[return-value]
 
 
 def _axial(m: Matrix3) -> Vector3:
@@ -433,16 +311,16 @@ def _total(vectors: Sequence[Vector3]) -> Vector3:
     return tuple(total(v[k] for v in vectors) for k in range(3))
 
 
-def _halves(eta: Sequence[Scalar]) -> list[Scalar]:
+def halves(eta: Sequence[Scalar]) -> list[Scalar]:
     """η/2: φ_i η_i + ½ g_ik η_i η_k is the sum of (φ_i + s_i) η_i/2, where s_i = φ_i + g_ik η_k."""
     return [0.5 * x for x in eta]
 
 
-def _of_pairs(table, rates: Sequence[Scalar]) -> Vector3:
+def of_pairs(table, rates: Sequence[Scalar]) -> Vector3:
     """Σ table_ik η̇_i η̇_k of a symmetric table of numbers."""
     pairs = [(i, k) for i in range(len(rates)) for k in range(i + 1)]
     vectors = [table[i][k] if i == k else scale(2.0, table[i][k]) for i, k in pairs]
-    return _sum_of(vectors, [rates[i] * rates[k] for i, k in pairs])
+    return sum_of(vectors, [rates[i] * rates[k] for i, k in pairs])
 
 
-__all__ = ["DeformableInertia", "FlexibleInertia", "NodeShape", "Particles", "Seat", "Sections"]
+__all__ = ["DeformableInertia", "FlexibleInertia", "Particles", "Sections"]
