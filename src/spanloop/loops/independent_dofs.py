@@ -221,9 +221,12 @@ def _modes_at_rest(robot: Robot, q: ArrayLike, named: Sequence[int]) -> list[int
     """
     model = robot.model
     modes = [k for j in model.joints if j.kind.bends for k in range(model.nv)[model.v_slice(j.name)] if k not in named]
-    rows = np.asarray(q, dtype=float).reshape(-1, model.nq)
+    states = np.asarray(q, dtype=float)
+    if not modes or states.shape[-1:] != (model.nq,):  # a position of another size is refused where it is read
+        return []
+    rows = states.reshape(-1, model.nq)
     rows = rows[np.isfinite(rows).all(axis=1)][:1]
-    if not modes or not len(rows):
+    if not len(rows):
         return []
     general = structure_of(robot, rows)
     J = general.scaled(values(robot, "closure_jacobian", rows))[0]
