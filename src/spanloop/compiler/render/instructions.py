@@ -217,8 +217,8 @@ def declarations(*types: Real) -> str:
 
 LIMIT = {"double": 1e14, "float": 1e6}
 
-_TWO_OVER_PI = 0.6366197723675814
-_MAGIC = {"double": 6755399441055744.0, "float": 12582912.0}  # adding it rounds to an integer in the low bits
+TWO_OVER_PI = 0.6366197723675814
+ROUNDING = {"double": 6755399441055744.0, "float": 12582912.0}  # adding it rounds to an integer in the low bits
 
 
 def _float_parts() -> tuple[float, float, float]:
@@ -230,7 +230,7 @@ def _float_parts() -> tuple[float, float, float]:
 
 
 _HALF_PI = {"double": (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33), "float": _float_parts()}
-_SINE = {
+SINE_POLYNOMIAL = {
     "double": (
         1.58962301576546568060e-10,
         -2.50507477628578072866e-8,
@@ -241,7 +241,7 @@ _SINE = {
     ),
     "float": (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1),
 }
-_COSINE = {
+COSINE_POLYNOMIAL = {
     "double": (
         -1.13585365213876817300e-11,
         2.08757008419747316778e-9,
@@ -257,7 +257,7 @@ _COSINE = {
 def sincos(lines: list[str], t: Real, x: str, tag: str) -> tuple[str, str]:
     """Append the sine and cosine of value x; the names of the two results."""
     v, c = t.value, t.constant
-    magic = c(_MAGIC[t.real])
+    magic = c(ROUNDING[t.real])
 
     def fma(name: str, a: str, b: str, d: str) -> str:
         lines.append(f"%{name}{tag} = call {v} @llvm.fma.{t.suffix}({v} {a}, {v} {b}, {v} {d})")
@@ -267,7 +267,7 @@ def sincos(lines: list[str], t: Real, x: str, tag: str) -> tuple[str, str]:
         lines.append(f"%{name}{tag} = {text}")
         return f"%{name}{tag}"
 
-    rounded = fma("k", x, c(_TWO_OVER_PI), magic)
+    rounded = fma("k", x, c(TWO_OVER_PI), magic)
     quarters = line("n", f"fsub {v} {rounded}, {magic}")
     turns = line("i", f"bitcast {v} {rounded} to {t.bits}")
     minus = line("m", f"fneg {v} {quarters}")
@@ -275,7 +275,7 @@ def sincos(lines: list[str], t: Real, x: str, tag: str) -> tuple[str, str]:
     for j, part in enumerate(_HALF_PI[t.real]):
         r = fma(f"r{j}_", minus, c(part), r)
     z = line("z", f"fmul {v} {r}, {r}")
-    ps, pc = (_horner(fma, c, z, name, table[t.real]) for name, table in (("s", _SINE), ("c", _COSINE)))
+    ps, pc = (_horner(fma, c, z, name, table[t.real]) for name, table in (("s", SINE_POLYNOMIAL), ("c", COSINE_POLYNOMIAL)))
     rz = line("rz", f"fmul {v} {r}, {z}")
     s = fma("sp", rz, ps, r)
     one = fma("hz", z, c(-0.5), c(1.0))

@@ -1,0 +1,90 @@
+"""Where the arrays of a Schedule are in one memory of numbers, and the tables of its blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from spanloop.compiler.lower.schedule import STEP, TIME, Block, Call, Place, Schedule, array_of, calls_of
+from spanloop.compiler.portable.pieces import PortablePlan
+
+LOG, LOGGED = "log", "logged"  # rows that a step logs; how many there are, those beyond the capacity too
+
+
+@dataclass
+class Memory:
+    """Names of arrays, where they begin and their sizes, one after the other."""
+
+    places: dict[str, int] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    size: int = 0  # numbers
+
+    def add(self, name: str, size: int) -> None:
+        """An array, unless it is there."""
+        if name in self.places:
+            assert self.sizes[name] == size, (name, self.sizes[name], size)
+            return
+        self.places[name], self.sizes[name] = self.size, size
+        self.size += size
+
+    def add_all(self, sizes: Mapping[str, int]) -> None:
+        for name, size in sizes.items():
+            self.add(name, size)
+
+
+def add_schedule(memory: Memory, schedule: Schedule, capacity: int) -> None:
+    """All arrays of a schedule, with time, step and a log of `capacity` rows."""
+    memory.add_all({TIME: 1, STEP: 1, **schedule.sizes})
+    if schedule.log is not None:
+        memory.add_all({LOGGED: 1, LOG: capacity * schedule.width(schedule.log.arrays)})
+
+
+def portable_plans(schedule: Schedule, whole: int, length: int) -> dict[int, PortablePlan]:
+    """The plans of a schedule by identity, with the sizes of the arrays that they fill."""
+    sizes = {id(c.plan): tuple(_size(schedule, n) for n in c.writes) for c in schedule.calls()}
+    return {id(p): PortablePlan(p, sizes[id(p)], whole, length) for p in schedule.plans()}
+
+
+def copied(c: Call, p: PortablePlan) -> list[str]:
+    """Arrays that a call reads and writes where its plan, in several pieces, may read after it has written."""
+    if len(p.pieces) == 1:
+        return []
+    written = {array_of(n) for n in c.writes}
+    both = [n for n in c.reads if array_of(n) in written]
+    assert all(isinstance(n, str) for n in both), f"{c.plan.name} is too long to change blocks of an array"
+    return [n for n in both if isinstance(n, str)]
+
+
+def copy_of(name: str) -> str:
+    """The array that an array is copied to before a call that writes it."""
+    return f"{name}.copy"
+
+
+def tables(schedule: Schedule) -> list[tuple[int, ...]]:
+    """Tables of the blocks that calls read and write, each once."""
+    found = dict.fromkeys(
+        stride for place in _places(schedule) if isinstance(place, Block) for _, stride in place.at
+        if isinstance(stride, tuple)
+    )  # fmt: skip
+    return list(found)
+
+
+def _places(schedule: Schedule) -> Iterator[Place]:
+    from spanloop.compiler.lower.schedule import For, Repeat, When
+
+    def of(x) -> Iterator[Place]:
+        if isinstance(x, Call):
+            yield from (*x.reads, *x.writes)
+            return
+        if isinstance(x, When):
+            yield x.flag
+        for inner in (*x.calls, *(x.between if isinstance(x, Repeat) else ())):
+            yield from of(inner)
+        assert isinstance(x, When | For | Repeat)
+
+    for x in (*schedule.begin, *schedule.advance):
+        yield from of(x)
+
+
+def _size(schedule: Schedule, place: Place) -> int:
+    return place.size if isinstance(place, Block) else schedule.sizes[place]
