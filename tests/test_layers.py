@@ -12,7 +12,7 @@ HOUSE = Path(spanloop.__file__).parent
 ROOMS = (
     "errors", "types", "math", "joints", "flexible", "model", "zoo", "topology", "sweeps", "algorithms", "compiler",
     "kernels", "loops", "reach", "contacts", "derivatives", "linear", "dynamics", "papers",
-    "trajectory", "simulation", "view", "cli",
+    "trajectory", "simulation", "export", "view", "cli",
 )  # fmt: skip
 FACE = {  # run.plot, run.continued, modes.page, linear.bode: one line each, imported late
     "trajectory/trajectory.py": ("view", "simulation"),

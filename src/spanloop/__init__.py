@@ -27,6 +27,7 @@ _PUBLIC = {
     "SpanloopWarning": "spanloop.errors",
     "Trajectory": "spanloop.trajectory.trajectory",
     "compile": "spanloop.kernels",
+    "export": "spanloop.export.export",
     "from_dh": "spanloop.model.files.dh.table",
     "gradient": "spanloop.simulation.gradients.gradient",
     "load": "spanloop.model.files",
@@ -68,6 +69,7 @@ __all__ = [
     "contacts",
     "control",
     "events",
+    "export",
     "flexible",
     "forces",
     "from_dh",
@@ -90,6 +92,7 @@ if TYPE_CHECKING:
     from spanloop.algorithms.closed.model_operators import operators
     from spanloop.dynamics import Dynamics
     from spanloop.errors import SpanloopError, SpanloopWarning
+    from spanloop.export.export import export
     from spanloop.kernels.compile import compile
     from spanloop.kernels.on_scalars import on_scalars
     from spanloop.loops.closed_topology import ClosedTopology

@@ -216,8 +216,9 @@ class AppliedForces:
             tau = _torques(self.model, self.actuation.torques(x["t"][0], q, v, tuple(tau), z), "an actuator")
         if self.forces is None:
             return tau, []
+        u = (TracedArray.of(x["u"]),) if _takes_inputs(self.forces) else ()
         with noted("the function of forces"):
-            found = self.forces(x["t"][0], q, v)
+            found = self.forces(x["t"][0], q, v, *u)
         return self._added(tau, found)
 
     def gains(self) -> tuple[Sequence[float], Sequence[float]] | None:
@@ -328,10 +329,13 @@ def applied_forces(
     if inputs is None and controller is not None and wanted != 0:
         how = "n" if wanted is None else wanted
         raise InputError(f"the controller takes inputs u, but none are given; pass inputs=array (..., steps, {how})")
-    if wanted is not None and inputs is not None and inputs != wanted:
+    reads = forces is not None and callable(forces) and _takes_inputs(forces)
+    if wanted is not None and inputs is not None and inputs != wanted and not (reads and wanted == 0):
         raise InputError(f"the inputs have {inputs} numbers a step; the controller takes {wanted}")
     count = (wanted if wanted is not None else inputs) or 0
-    bodies, joints = ((), ()) if forces is None else _places(model, forces)
+    if wanted == 0 and inputs is not None:  # those of the function of forces
+        count = inputs
+    bodies, joints = ((), ()) if forces is None else _places(model, forces, count)
     return AppliedForces(model, chosen, count, actuation, forces, bodies, joints)
 
 
@@ -439,16 +443,21 @@ class _Sum(Controller):
         return tau
 
 
-def _places(model: Model, forces: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The bodies and joints that a function of forces names, found by one call on floats."""
+def _takes_inputs(forces: Callable[..., Any]) -> bool:
+    """Whether a function of forces reads the inputs of a step, (t, q, v, u)."""
+    return arguments(forces, "the function of forces", (3, 4)) == 4
+
+
+def _places(model: Model, forces: Callable[..., Any], inputs: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The bodies and joints that a function of forces names, found by one call on floats; inputs: how many it reads."""
     if not callable(forces):
         raise InputError(
             f"forces is a {type(forces).__name__}; expected a function (t, q, v) -> {{'body': six numbers}}"
         )
-    arguments(forces, "the function of forces")
+    u = (TracedArray.of([0.0] * inputs),) if _takes_inputs(forces) else ()
     q, v = Named.by_joint(list(model.neutral()), model, False), Named.by_joint([0.0] * model.nv, model, True)
     with noted("the function of forces, called with the neutral position"):
-        found = forces(0.0, q, v)
+        found = forces(0.0, q, v, *u)
     if not isinstance(found, Mapping):
         raise InputError(f"forces returned a {type(found).__name__}; expected {{'body': six numbers}}")
     known = [b.name for b in model.bodies]

@@ -192,5 +192,3 @@ def _counter(name: str) -> str:
 def _word(name: str) -> str:
     """A name with the letters that C allows."""
     return "".join(x if x.isascii() and x.isalnum() else "_" for x in name)
-
-

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from spanloop.compiler.lower.schedule import STEP, TIME, Block, Call, Place, Schedule, array_of, calls_of
+from spanloop.compiler.lower.schedule import (
+    STEP,
+    TIME,
+    Block,
+    Call,
+    Item,
+    Place,
+    Repeat,
+    Schedule,
+    When,
+    array_of,
+)
 from spanloop.compiler.portable.pieces import PortablePlan
 
 LOG, LOGGED = "log", "logged"  # rows that a step logs; how many there are, those beyond the capacity too
@@ -70,9 +81,9 @@ def tables(schedule: Schedule) -> list[tuple[int, ...]]:
 
 
 def _places(schedule: Schedule) -> Iterator[Place]:
-    from spanloop.compiler.lower.schedule import For, Repeat, When
+    """All places that calls read and write, and the flags of conditional ones."""
 
-    def of(x) -> Iterator[Place]:
+    def of(x: Item) -> Iterator[Place]:
         if isinstance(x, Call):
             yield from (*x.reads, *x.writes)
             return
@@ -80,7 +91,6 @@ def _places(schedule: Schedule) -> Iterator[Place]:
             yield x.flag
         for inner in (*x.calls, *(x.between if isinstance(x, Repeat) else ())):
             yield from of(inner)
-        assert isinstance(x, When | For | Repeat)
 
     for x in (*schedule.begin, *schedule.advance):
         yield from of(x)

@@ -226,10 +226,11 @@ class _Steps:
         both = copied(c, self.plans[id(c.plan)])
         for n in both:
             code += self._copy(at[copy_of(n)], at[n], self.schedule.sizes[n])
-        for n in c.reads:
-            code += w.i32(8 * at[copy_of(n)]) if isinstance(n, str) and n in both else self._address(n)
-        for n in c.writes:
-            code += self._address(n)
+        for place in c.reads:
+            is_copied = isinstance(place, str) and place in both
+            code += w.i32(8 * at[copy_of(str(place))]) if is_copied else self._address(place)
+        for place in c.writes:
+            code += self._address(place)
         return code + w.call(self.numbers[id(c.plan)])
 
     def _address(self, place: Place) -> bytes:

@@ -275,7 +275,9 @@ def sincos(lines: list[str], t: Real, x: str, tag: str) -> tuple[str, str]:
     for j, part in enumerate(_HALF_PI[t.real]):
         r = fma(f"r{j}_", minus, c(part), r)
     z = line("z", f"fmul {v} {r}, {r}")
-    ps, pc = (_horner(fma, c, z, name, table[t.real]) for name, table in (("s", SINE_POLYNOMIAL), ("c", COSINE_POLYNOMIAL)))
+    ps, pc = (
+        _horner(fma, c, z, name, table[t.real]) for name, table in (("s", SINE_POLYNOMIAL), ("c", COSINE_POLYNOMIAL))
+    )
     rz = line("rz", f"fmul {v} {r}, {z}")
     s = fma("sp", rz, ps, r)
     one = fma("hz", z, c(-0.5), c(1.0))

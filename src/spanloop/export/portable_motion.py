@@ -1,0 +1,64 @@
+"""A motion for portable targets: the schedule of one step, and the numbers that its arrays begin with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from spanloop.compiler.lower import Schedule
+from spanloop.dynamics import Dynamics
+from spanloop.errors import InputError
+from spanloop.model import Model
+from spanloop.simulation.integrators.integrator import AUTO, Integrator, schedule
+from spanloop.simulation.integrators.step_schedule import StateLayout
+from spanloop.simulation.problem import Problem
+from spanloop.simulation.simulate import with_stiffness
+
+
+@dataclass(frozen=True)
+class PortableMotion:
+    """One run in steps of a fixed length [s]; integrator: the name of its method."""
+
+    problem: Problem
+    integrator: str
+    step: float
+
+    @staticmethod
+    def of(
+        robot: Dynamics | Model,
+        q: Any = None,
+        v: Any = None,
+        *,
+        step: float = 1e-3,
+        integrator: str = AUTO,
+        **options: Any,
+    ) -> PortableMotion:
+        """The motion of sl.simulate's arguments; options: those that say what acts (tau, controller, forces, ...)."""
+        robot = robot if isinstance(robot, Dynamics) else Dynamics(robot)
+        chosen = Integrator(integrator)
+        if chosen.adaptive:
+            raise InputError(f"integrator {integrator!r} chooses its own steps; portable code takes fixed ones: 'rk4'")
+        problem = Problem.of(robot, q, v, step=step, **options)
+        if len(problem) != 1:
+            raise InputError(f"this is a batch of {len(problem)} runs; portable code moves one")
+        problem, chosen = with_stiffness(problem, chosen, step)
+        return PortableMotion(problem, chosen.name, step)
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """The calls of one step."""
+        return schedule(self.problem.system, self.problem.events, self.integrator, "float64")
+
+    @cached_property
+    def start(self) -> dict[str, np.ndarray]:
+        """The numbers of the arrays of state, constants and controls before the first step, by name."""
+        s, p = self.schedule, self.problem
+        layout = StateLayout.of(p.system, p.events, "float64")
+        row = p.state(layout)[0]
+        found = {n: row[layout.places[n]] for n in s.state} | p.constants_of(0)
+        if s.controls:
+            found["u"] = np.asarray(p.inputs.at(p.batch, np.zeros((1, 1), int)), float)[0, 0]
+        return {n: np.asarray(x, float) for n, x in found.items()}

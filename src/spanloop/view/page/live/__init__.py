@@ -1,0 +1,1 @@
+"""Mechanisms that run in the page, as WebAssembly."""
