@@ -33,8 +33,9 @@ def export(model: Model, functions: str | Path | Sequence[str], path: str | Path
 def _writers() -> dict[str, Writer]:
     """The function that writes each kind of file: (model, functions, path, **options) -> path."""
     from spanloop.export.c_writer import write_c
+    from spanloop.export.web.es_module import write_es_module, write_wasm
 
-    return {".c": write_c}
+    return {".c": write_c, ".mjs": write_es_module, ".wasm": write_wasm}
 
 
 def _endings() -> str:
