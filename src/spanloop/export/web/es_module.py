@@ -53,10 +53,10 @@ def _title(module: WebModule, file: str) -> str:
     if module.motion:
         use.append("mechanism.motion.step(100);  // then motion.t, motion.q, motion.v; motion.u are its inputs")
     lines = [
-        f"{comment(model.name)}: {model.n_bodies} bodies, {model.nv} degrees of freedom. By spanloop {__version__}.",
+        f"{_plain(model.name)}: {model.n_bodies} bodies, {model.nv} degrees of freedom. By spanloop {__version__}.",
         "All numbers are SI units (m, kg, s, rad, N); the order of coordinates is in model.coordinates and model.dofs.",
         "",
-        f'    import {{ load, model }} from "./{comment(file)}";',
+        f'    import {{ load, model }} from "./{_plain(file)}";',
         *(f"    {line}" for line in use),
         "",
         "States without an answer, and steps that fail, throw a StateError with the reason.",
@@ -94,7 +94,7 @@ export async function load() {{
 
 def _method(f: WebFunction) -> str:
     names = [n for n, *_ in f.inputs]
-    given = ", ".join(f"{n}={x!r}" for n, x in f.request.options.items() if n != "near" and x and x != "baked")
+    given = ", ".join(f"{n}={_plain(repr(x))}" for n, x in f.request.options.items() if n != "near" and x and x != "baked")
     shape = " x ".join(map(str, f.plan.shape)) or "1"
     doc = [f"{f.request.function.replace('_', ' ')}{' with ' + given if given else ''}."]
     doc += [f"@param {{ArrayLike<number>}} {n} ({size}) {note}" for n, _, size, note in f.inputs]
@@ -105,6 +105,11 @@ def _method(f: WebFunction) -> str:
         f'{f.name}({", ".join([*names, "out"])}) {{\n  return this._call("{f.name}", [{", ".join(names)}], out);\n}}\n'
     )
     return "\n" + textwrap.indent(f"/**\n{text} */\n{body}", "  ")
+
+
+def _plain(text: str) -> str:
+    """Text for a comment of a module, which may stand inside a page."""
+    return comment(text).replace("<", "{U+003C}")
 
 
 def _asset(name: str) -> str:
