@@ -18,6 +18,7 @@ def export(model: Model, functions: str | Path | Sequence[str], path: str | Path
 
     | file | form | options |
     |---|---|---|
+    | `.fmu` | a motion for Co-Simulation and Model Exchange (FMI 3.0) | docs/fmu.md |
     """
     checked_model(model, "export")
     where: Any = functions if path is None else path
@@ -32,7 +33,9 @@ def export(model: Model, functions: str | Path | Sequence[str], path: str | Path
 
 def _writers() -> dict[str, Writer]:
     """The function that writes each kind of file: (model, functions, path, **options) -> path."""
-    return {}
+    from spanloop.export.fmu.fmu_writer import write as fmu
+
+    return {".fmu": fmu}
 
 
 def _endings() -> str:
