@@ -33,9 +33,10 @@ def export(model: Model, functions: str | Path | Sequence[str], path: str | Path
 
 def _writers() -> dict[str, Writer]:
     """The function that writes each kind of file: (model, functions, path, **options) -> path."""
-    from spanloop.export.fmu.fmu_writer import write as fmu
+    from spanloop.export.c_writer import write_c
+    from spanloop.export.fmu.fmu_writer import write_fmu
 
-    return {".fmu": fmu}
+    return {".c": write_c, ".fmu": write_fmu}
 
 
 def _endings() -> str:

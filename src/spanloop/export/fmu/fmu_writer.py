@@ -39,7 +39,7 @@ KINDS = ("CoSimulation", "ModelExchange")
 _PASSED = ("integrator", "method", "closures", "limits", "events", "contacts")  # of sl.simulate
 
 
-def write(
+def write_fmu(
     model: Model,
     functions: Sequence[str],
     path: Path,
