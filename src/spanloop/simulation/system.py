@@ -271,15 +271,18 @@ class System:
     @property
     def finds_row_forces(self) -> bool:
         """Whether the method of forward dynamics finds the forces of closure rows on the way."""
-        return self.projects and not self.implicit and self._forward.method == self._forward_with_forces.method
+        return self.projects and not self.implicit and "with_forces" in self._forward.algorithm.takes
 
     def observed(self, x: Arrays) -> tuple[list[list[Any]], Pairs]:
-        """a (nv), torques that act (nv) and, where they are found, forces of rows (n_rows); pairs as accelerations."""
+        """a (nv), torques that act (nv) and, where they are found, forces of rows (n_rows); pairs as accelerations.
+
+        Forces are along rows in the axes of either frame of a closure: their sizes are right.
+        """
         loaded = self._loaded(x)
         if not self.finds_row_forces:
             a, pairs = self.accelerations(x)
             return [a, list(loaded["tau"])], pairs
-        answer, pairs = self._forward_with_forces.compute(self._of(self._forward_with_forces, loaded))
+        answer, pairs = self._forward_observed.compute(self._of(self._forward_observed, loaded))
         nv = self.model.nv
         a = self.of_present_bodies(answer[:nv], x)
         return [a, list(loaded["tau"]), answer[nv:]], [*pairs, *self._parameter_demands(x)]
@@ -539,6 +542,13 @@ class System:
 
     @cached_property
     def _forward(self) -> KernelSpec:
+        return self._forward_of()
+
+    @cached_property
+    def _forward_observed(self) -> KernelSpec:
+        return self._forward_of(with_forces="any axes")
+
+    def _forward_of(self, **options: Any) -> KernelSpec:
         return self._spec(
             "forward_dynamics",
             method=MINIMAL_METHOD if self.minimal else self.method,
@@ -547,6 +557,7 @@ class System:
             on_singular="raise" if self.strict else "minimum_norm",
             refuses_open=not self.keeps_closed,
             adds_armature=self.implicit,
+            **options,
         )
 
     @cached_property
