@@ -67,7 +67,9 @@ def forward_dynamics(
             outward(bias_acceleration, field=ground),
             outward(joint_torque),
             *((outward(fly, V=Motion()),) if needs_velocities else ()),
-            *closed_sweeps(mechanism, redundancy, FeedbackBias() if feedback else VelocityBias(with_forces is True), ground),
+            *closed_sweeps(
+                mechanism, redundancy, FeedbackBias() if feedback else VelocityBias(with_forces is True), ground
+            ),
         ),
         result=accelerations_and_forces(mechanism) if with_forces else joint_accelerations,
         shape=(mechanism.nv + (mechanism.n_rows if with_forces else 0),),

@@ -53,7 +53,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -67,8 +66,11 @@ from spanloop.errors import InputError, UnsupportedError
 from spanloop.export.portable_motion import PortableMotion
 from spanloop.model import Model
 from spanloop.simulation.controllers import Callback
-from spanloop.simulation.integrators.integrator import AUTO, Integrator
+from spanloop.simulation.integrators.integrator import ADAPTIVE, AUTO, FIXED_STEP, Integrator
 from spanloop.simulation.integrators.step_schedule import ACTING
+from spanloop.simulation.time_loop import STEP
+from spanloop.topology import mechanism
+from spanloop.trajectory import Trajectory
 from spanloop.view.beams import segments
 from spanloop.view.page.live.live_inputs import STRONGEST, LiveInputs, own_controller
 from spanloop.view.page.live.live_kernels import POSE, kernels
@@ -153,6 +155,36 @@ class LiveMotion:
             notes.append("controllers and forces keep the parameters of the model that they were made with")
         return LiveMotion(motion, parts, chosen, own, size, tuple(notes))
 
+    @staticmethod
+    def of_run(run: Trajectory, **options: Any) -> LiveMotion:
+        """The live motion of a run, from its first state; options: parameters and gravity, as of `of`.
+
+        A run that knows how it was made (run.recipe) has its controller, inputs, forces and events. Of another one, the
+        mechanism moves freely from the first state.
+        """
+        if run.batch:
+            raise InputError(f"this is a batch of {len(run.outcomes)} runs; a live page shows one of them: run[0]")
+        made, step = run.recipe, run.settings.get("step", STEP)
+        step = float(step) if isinstance(step, float) and run.settings.get("integrator") not in ADAPTIVE else STEP
+        if made is None:
+            note = (
+                "this run does not know what acted in it (it is of a file, of a batch, or a part of a run): the live "
+                "motion begins in its first state without torques and forces"
+            )
+            found = LiveMotion.of(Dynamics(run.pieces[0].model), run.pieces[0].q[0], run.pieces[0].v[0], **options)
+            return replace(found, not_live=(note, *found.not_live))
+        given, notes = dict(made.arguments), list[str]()
+        robot, parameters = made.robot, given.pop("parameters")
+        if parameters is not None:
+            robot = Dynamics(robot.model.with_parameters(np.asarray(parameters, float)))
+        if given["limits"] == "end":
+            given["limits"] = "stop"
+            if _has_limits(robot.model):
+                notes.append("joints stop at their limits, where the run would end")
+        chosen = made.integrator if run.settings.get("integrator") not in FIXED_STEP else run.settings["integrator"]
+        found = LiveMotion.of(robot, made.q, made.v, step=step, integrator=chosen, **given, **options)
+        return replace(found, not_live=(*notes, *found.not_live))
+
     @cached_property
     def program(self) -> Program:
         """The module."""
@@ -193,7 +225,7 @@ class LiveMotion:
             "continuation": {"most_turn": MOST_TURN, "least_share": LEAST_SHARE, "size": self.size},
             "kernels": {name: self._kernel(name) for name in own},
             "torques": ACTING if ACTING in memory.places else None,
-            "events": [x.name for x in problem.events.events] if hasattr(problem.events, "events") else [],
+            "events": [name for name, _ in problem.events.conditions],
             "status": {str(bit): words for bit, words in STATUS.items()},
             "not_live": list(self.not_live),
         }
@@ -268,8 +300,6 @@ class LiveMotion:
             return {"names": ["kinetic", "potential"]}
         rows, out = 0, []
         if name == "closure":
-            from spanloop.topology import mechanism
-
             m = mechanism(model)
             out = [{"name": c.name, "first": min(c.rows), "count": len(c.rows)} for c in m.closures if len(c.rows)]
             return {"loops": out + [{"name": g.name, "first": g.row, "count": 1} for g in m.gears]}
@@ -288,6 +318,10 @@ def _refuse_large(model: Model) -> None:
             f"model {model.name!r} has {model.nv} DoF; a live page takes {MOST_DOFS} at most: its code would be "
             "megabytes. run.page(path) without live shows the run"
         )
+
+
+def _has_limits(model: Model) -> bool:
+    return any(x is not None for j in model.joints for limits in (j.lower, j.upper) for x in limits or ())
 
 
 def _fixed_step(integrator: str | Integrator, notes: list[str]) -> str:
@@ -348,7 +382,3 @@ def _most_torque(model: Model, parts: LiveInputs, dof: int) -> float:
     share = 20.0 if _rates(model)[dof]["unit"] == "rad" else 10.0
     most = share * float(parts.inertias[dof])
     return float(f"{most:.1g}") if most > 0.0 else 1.0
-
-
-def _listed(x: Sequence[str]) -> str:
-    return ", ".join(map(repr, x))
