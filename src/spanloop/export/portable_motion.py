@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -27,7 +27,9 @@ class PortableMotion:
     problem: Problem
     integrator: str
     step: float
+    dtype: str = "float64"  # "float32": sums are compensated
     compact: bool = False
+    arguments: Mapping[str, Any] = field(default_factory=dict)  # of sl.simulate, but for step and integrator
 
     @staticmethod
     def of(
@@ -37,6 +39,7 @@ class PortableMotion:
         *,
         step: float = 1e-3,
         integrator: str = AUTO,
+        dtype: str = "float64",
         varied: Sequence[str] = (),
         compact: bool = False,
         **options: Any,
@@ -54,18 +57,19 @@ class PortableMotion:
         if len(problem) != 1:
             raise InputError(f"this is a batch of {len(problem)} runs; portable code moves one")
         problem, chosen = with_stiffness(problem, chosen, step)
-        return PortableMotion(with_varied(problem, tuple(varied)), chosen.name, step, compact)
+        problem = with_varied(problem, tuple(varied))
+        return PortableMotion(problem, chosen.name, step, dtype, compact, {"q": q, "v": v, **options})
 
     @cached_property
     def schedule(self) -> Schedule:
         """The calls of one step."""
-        return schedule(self.problem.system, self.problem.events, self.integrator, "float64", self.compact)
+        return schedule(self.problem.system, self.problem.events, self.integrator, self.dtype, self.compact)
 
     @cached_property
     def start(self) -> dict[str, np.ndarray]:
         """The numbers of the arrays of state, constants and controls before the first step, by name."""
         s, p = self.schedule, self.problem
-        layout = StateLayout.of(p.system, p.events, "float64")
+        layout = StateLayout.of(p.system, p.events, self.dtype)
         row = p.state(layout)[0]
         found = {n: row[layout.places[n]] for n in s.state} | p.constants_of(0)
         if s.controls:
