@@ -84,7 +84,7 @@ class KernelSpec:
         points: str | Sequence[str] = (),
         open_chain: str | None = None,
         feedback: bool = False,
-        with_forces: bool = False,
+        with_forces: bool | str = False,
         regroup: bool = True,
         on_singular: str = "raise",
         refuses_open: bool = True,
@@ -99,7 +99,8 @@ class KernelSpec:
         """The spec of a function of the catalog; arguments as of `sl.compile`.
 
         feedback: adds the input `gains`, which feeds closure errors back. refuses_open: False computes open loops too.
-        with_forces: the answer of forward dynamics has the forces of all closure rows, after the accelerations.
+        with_forces: the answer of forward dynamics has the forces of all closure rows, after the accelerations; "any
+        axes": along rows in the axes of either frame of a closure.
         adds_armature: adds the input `armature`, inertia at every degree of freedom beside the model's own.
         captures: adds the input `captured`, the frames b of these switchable loops and the offsets of these couplings
         (topology/captured_frames.py).
@@ -138,7 +139,7 @@ class KernelSpec:
         if with_forces:
             if "with_forces" not in algorithm.takes:
                 raise InputError(f"{name}: method {method!r} does not return forces of rows; 'elimination' does")
-            options["with_forces"] = True
+            options["with_forces"] = with_forces
         if captures:
             check_captures(model, captures, name)
             if method not in _CAPTURING:

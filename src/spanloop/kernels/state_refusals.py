@@ -132,7 +132,9 @@ def _singular_joint(spec: KernelSpec, *arrays: np.ndarray, slack: float = 1.0) -
     given = {n: [float(v) for v in x] for (n, _), x in zip(spec.signature()[0], arrays, strict=True)}
     if "q" not in given:
         return None
-    m = replace(mechanism(spec.model, spec.with_all_parameters(given).get("parameters")), single=spec.single, coarse=spec.coarse)
+    m = replace(
+        mechanism(spec.model, spec.with_all_parameters(given).get("parameters")), single=spec.single, coarse=spec.coarse
+    )
     tested = PivotTest(m, IN_MATRIX if spec.method in ("composite_body", "unit_vector") else IN_SWEEPS)
     numbers = walked(operational_space.pivots(m, tested), m, given)[0]
     return tested.refusal(m, [(slack * x, pivot) for x, pivot in zip(numbers[::2], numbers[1::2], strict=True)])

@@ -209,7 +209,15 @@ class System:
     def _key(self) -> str:
         friction = [j.friction for j in self.model.joints]
         acting = self.applied.key({n: self.sizes[n] for n in CLOSURE_INPUTS if n in self.sizes})
-        parts = (content(self.model), friction, acting, self.method, self.closures, self.live or self.varied, self.strict)
+        parts = (
+            content(self.model),
+            friction,
+            acting,
+            self.method,
+            self.closures,
+            self.live or self.varied,
+            self.strict,
+        )
         others = (self.stops, self.implicit, self.applied.gains() if self.implicit else None, self._forward.key)
         changes = (self.switching.key(), self.frozen) if self.switching else ()
         changes = (*changes, self.contacts, self.ends_at_jams, self.overlap) if self.contacts else changes
@@ -259,6 +267,25 @@ class System:
         """a (nv), and pairs of which the first must be less for a to be valid."""
         a, pairs = self._forward.compute(self._of(self._forward, self._loaded(x)))
         return self.of_present_bodies(a, x), [*pairs, *self._parameter_demands(x)]
+
+    @property
+    def finds_row_forces(self) -> bool:
+        """Whether the method of forward dynamics finds the forces of closure rows on the way."""
+        return self.projects and not self.implicit and "with_forces" in self._forward.algorithm.takes
+
+    def observed(self, x: Arrays) -> tuple[list[list[Any]], Pairs]:
+        """a (nv), torques that act (nv) and, where they are found, forces of rows (n_rows); pairs as accelerations.
+
+        Forces are along rows in the axes of either frame of a closure: their sizes are right.
+        """
+        loaded = self._loaded(x)
+        if not self.finds_row_forces:
+            a, pairs = self.accelerations(x)
+            return [a, list(loaded["tau"])], pairs
+        answer, pairs = self._forward_observed.compute(self._of(self._forward_observed, loaded))
+        nv = self.model.nv
+        a = self.of_present_bodies(answer[:nv], x)
+        return [a, list(loaded["tau"]), answer[nv:]], [*pairs, *self._parameter_demands(x)]
 
     def of_present_bodies(self, values: list[Any], x: Arrays) -> list[Any]:
         """Accelerations or rates (nv), 0 for bodies that are absent."""
@@ -515,6 +542,13 @@ class System:
 
     @cached_property
     def _forward(self) -> KernelSpec:
+        return self._forward_of()
+
+    @cached_property
+    def _forward_observed(self) -> KernelSpec:
+        return self._forward_of(with_forces="any axes")
+
+    def _forward_of(self, **options: Any) -> KernelSpec:
         return self._spec(
             "forward_dynamics",
             method=MINIMAL_METHOD if self.minimal else self.method,
@@ -523,6 +557,7 @@ class System:
             on_singular="raise" if self.strict else "minimum_norm",
             refuses_open=not self.keeps_closed,
             adds_armature=self.implicit,
+            **options,
         )
 
     @cached_property

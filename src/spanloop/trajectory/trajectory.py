@@ -234,6 +234,19 @@ class Trajectory:
             other.__dict__["robot"] = self.robot
         return other
 
+    @property
+    def recipe(self) -> Any:
+        """How sl.simulate made the run, for live pages; None of a part of a run, a changed one, or one of a file."""
+        return self.__dict__.get("_recipe")
+
+    def with_recipe(self, recipe: Any) -> Trajectory:
+        """This run, which remembers how it was made as long as it is in memory."""
+        self.__dict__["_recipe"] = recipe
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: x for name, x in self.__dict__.items() if name != "_recipe"}
+
     # ---- derived quantities; NaN after a run's end
 
     @cached_property

@@ -37,6 +37,7 @@ from spanloop.simulation.minimal import step as minimal
 from spanloop.simulation.system import ROUNDS, SINGULAR, System
 
 OPEN = 1e-6  # rad, or of the loop's length: a step after which a loop is open by more fails
+ACTING, ROW_FORCES = "tau.acting", "row.forces"  # torques at joints (nv), forces of closure rows (n_rows)
 LOOSE = 1e-3  # the same of redundant rows, which the model's own numbers may leave open
 
 
@@ -88,13 +89,14 @@ class ScheduleBuilder:
 
     linearize: of implicit steps: their arrays (implicit.linearized) from the state at the start.
     compact: corrections of positions and of velocities are calls of one plan, and accelerations of another, at the
-    start of a step too: half the code, and a fifth more operations in a step. For explicit steps that project.
+    start of a step too: half the code, and a fifth more operations in a step. `begin` then also fills ACTING and, with
+    loops, ROW_FORCES. Of explicit steps, of trees and of loops that are projected.
     """
 
     def __init__(
         self, system: System, events: Events, dtype: str, linearize: Callable | None = None, compact: bool = False
     ):
-        self.compact = compact and system.projects and linearize is None
+        self.compact = compact and linearize is None and (system.projects or not system.has_loops)
         self.system, self.events, self.dtype, self.linearize = system, events, dtype, linearize
         self.layout = StateLayout.of(system, events, dtype)
         self.nq, self.nv = system.model.nq, system.model.nv
@@ -152,6 +154,8 @@ class ScheduleBuilder:
             sizes = self.system.sizes | dict.fromkeys((*expected, *more), self.nv)
             self._accelerate = self._plan("accelerate", names, {n: sizes[n] for n in names}, self._answer)
         solved = {"q.solved": self.nq, "v.solved": self.nv, "left": 1} if self.system.minimal else {}
+        if self.compact:
+            solved = {ACTING: self.nv} | ({ROW_FORCES: self.system.n_rows} if self.system.finds_row_forces else {})
         self.sizes.update({a: self.nv, **solved})
         return Call(self._accelerate, (t, q, v, "u", "z", *constants), (a, *solved))
 
@@ -159,6 +163,9 @@ class ScheduleBuilder:
         """The acceleration of a stage, and in minimal coordinates the state of all joints."""
         if self.system.minimal:
             return minimal.accelerate(self.system, x, OPEN)
+        if self.compact:
+            parts, pairs = self.system.observed(x)
+            return tuple(parts), pairs
         a, pairs = self.system.accelerations(x)
         return (a,), pairs
 
@@ -216,6 +223,9 @@ class ScheduleBuilder:
             pairs = [(SINGULAR, x["margin"][0])] if system.strict else []
             return ([a + b for a, b in zip(x["v"], x["change"], strict=True)],), pairs
 
+        if not system.projects:
+            self.begin.append(self._acceleration("t", "q", "v", "a1"))
+            return
         rows = {"rates": system.n_rows}
         self.begin.append(self.traced_call("rates", ("q", "v", *system.parameters), rows, rates))
         self.begin.append(self._correction("q", "rates", "margin"))
@@ -232,9 +242,7 @@ class ScheduleBuilder:
             return (delta, [margin]), ()
 
         self.sizes.update({"change": self.nv, margin: 1})
-        return Call(
-            self.shared("correct", names, sizes, compute), (q, error, *system.parameters), ("change", margin)
-        )
+        return Call(self.shared("correct", names, sizes, compute), (q, error, *system.parameters), ("change", margin))
 
     def _close_compact(self) -> list[Call]:
         """Positions projected to the closed loops by ROUNDS calls of the plan of corrections."""
@@ -243,7 +251,10 @@ class ScheduleBuilder:
         errors = self.shared("errors", tuple(sizes), sizes, lambda x: ((system.errors_that_close(x),), ()))
         self.sizes.update({"error": rows, "q.closer": self.nq})
         moves = self.shared(
-            "move", ("q", "change"), {"q": self.nq, "change": self.nv}, lambda x: ((system.moved(x["q"], x["change"]),), ())
+            "move",
+            ("q", "change"),
+            {"q": self.nq, "change": self.nv},
+            lambda x: ((system.moved(x["q"], x["change"]),), ()),
         )
         q = self.landed
         for _ in range(ROUNDS):
