@@ -252,7 +252,11 @@ class Live {
   // one step; false if it was refused, which ends the run
   advance() {
     this.grabs.apply(this.moved);
-    const status = this.run.step();
+    let status = this.run.step();
+    if (status && this.grabs.any) { // without the pull it may go on
+      this.pointer.releaseAll('let go: no step was possible with this pull');
+      status = this.run.step();
+    }
     this.moved = !status;
     if (status) this.end(refusal(status));
     this.stale = true;

@@ -3,7 +3,7 @@
 const LIVE_SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4];
 const BUDGET = 9; // ms of a frame for steps
 const CHECK = 8; // steps between two looks at the clock
-const LONGEST = 0.1; // s of real time that one frame makes up for
+const LONGEST = 0.2; // s of real time that one frame makes up for
 
 class LiveClock {
   constructor(step) {

@@ -1,41 +1,53 @@
 // ---- a grabbed point, and the spring that pulls it toward the pointer
 //
-// The spring fits what the point feels like: three trial steps with a unit force give W, the change of its acceleration
-// per newton (3 x 3). With S, the inverse of W where the point can move and a small share of it elsewhere, the force
-//     F = S (w^2 (target - x) - 2 w dx/dt)
-// moves the point as a critically damped spring of rate w does, whatever the mechanism weighs. W S <= 1.25, so that
-// steps of length h are stable as long as w h is small.
+// The spring fits what the point feels like: trial steps with a force along each axis give W (3 x 3), the change of its
+// acceleration per newton. Along each principal axis of W, with its value a, the force is
+//     F = w^2 a / (a^2 + d^2) (target - x) - 2 w / sqrt(a^2 + d^2) dx/dt
+// With a large against d the point moves as a critically damped spring of rate w does, whatever the mechanism weighs;
+// where it can hardly move (a small, as at a dead centre) the force stays bounded and the damping ratio is the same.
+// Steps of length h are stable: w h is small.
 
 const PULL = 2 * Math.PI * 2.5; // rad/s
 const SAG = 0.04; // of the mechanism's size: by how much weight may hold the point back
 const SWIFT = 0.15; // largest rate times step
-const REACH = 0.6; // of the mechanism's size: the spring is never longer
-const SHUT = 0.05; // of the trace of W: directions that give less count as closed
-const SIDEWAYS = 0.25; // share of the force in closed directions
-const AGAIN = 0.05; // s of the run between two measurements
+const REACH = 0.25; // of the mechanism's size: the spring pulls no more than at this length
+const SHUT = 0.12; // d as a share of the trace of W
+const HEAVIEST = 2.5; // masses of the mechanism: 1 / d at most
+const SIDEWAYS = 0.2; // a force along closed directions too, as a share
+const AGAIN = 0.02; // s of the run between two measurements
 
-const rowsTimes = (m, x) => m.map((row) => dot(row, x));
-
-function inverseOf(m) {
-  const columns = [cross(m[1], m[2]), cross(m[2], m[0]), cross(m[0], m[1])];
-  const determinant = dot(m[0], columns[0]);
-  return [0, 1, 2].map((r) => columns.map((c) => c[r] / determinant));
+// values and directions of the principal axes of a symmetric 3 x 3 matrix, by Jacobi's rotations
+function principal(matrix) {
+  const m = matrix.map((row) => [...row]);
+  const axes = [[1, 0, 0], [0, 1, 0], [0, 0, 1]];
+  for (let sweep = 0; sweep < 8; sweep++)
+    for (const [p, q] of [[0, 1], [0, 2], [1, 2]]) {
+      if (!m[p][q]) continue;
+      const angle = 0.5 * Math.atan2(2 * m[p][q], m[p][p] - m[q][q]);
+      const [c, s] = [Math.cos(angle), Math.sin(angle)];
+      const turn = (a, b) => [c * a + s * b, c * b - s * a];
+      for (const row of m) [row[p], row[q]] = turn(row[p], row[q]);
+      [m[p], m[q]] = [0, 1].map((k) => m[p].map((x, i) => turn(x, m[q][i])[k]));
+      [axes[p], axes[q]] = [0, 1].map((k) => axes[p].map((x, i) => turn(x, axes[q][i])[k]));
+    }
+  return axes.map((axis, k) => ({ axis, value: m[k][k] }));
 }
 
-// S of W; null where nothing moves
-function spring(W) {
-  const trace = W[0][0] + W[1][1] + W[2][2];
-  if (!(trace > 0) || !Number.isFinite(trace)) return null;
-  const even = W.map((row, i) => row.map((x, j) => (x + W[j][i]) / 2));
-  const square = even.map((row, i) => even.map((other, j) => dot(row, other) + (i === j ? (SHUT * trace) ** 2 : 0)));
-  const inverse = inverseOf(square);
-  return inverse.map((row, i) => [0, 1, 2].map((j) => dot(row, even[j]) + (i === j ? SIDEWAYS / trace : 0)));
+// stiffness and damping along the principal axes of W; mass: of the whole mechanism; null if W has a number that is none
+function spring(W, rate, mass) {
+  if (!W.flat().every(Number.isFinite)) return null;
+  const trace = Math.max(W[0][0] + W[1][1] + W[2][2], 1 / (HEAVIEST * mass));
+  const shut = Math.max(SHUT * trace, 1 / (HEAVIEST * mass));
+  return principal(W.map((row, i) => row.map((x, j) => (x + W[j][i]) / 2))).map(({ axis, value }) => {
+    const [a, size] = [Math.max(value, 0), value ** 2 + shut ** 2];
+    return { axis, stiffness: rate ** 2 * (a / size + SIDEWAYS / trace), damping: (2 * rate) / Math.sqrt(size) };
+  });
 }
 
 class Grab {
   // body: its number in the scene; input: where its six forces are; place: of the point in the world
-  constructor(run, body, input, place, size, trial) {
-    [this.run, this.body, this.input, this.size, this.trial] = [run, body, input, size, trial];
+  constructor(run, body, input, place, size, mass) {
+    [this.run, this.body, this.input, this.size, this.mass] = [run, body, input, size, mass];
     const poses = run.kernel('poses');
     this.local = run.pointIn(poses, body, place);
     this.target = [...place];
@@ -43,7 +55,7 @@ class Grab {
     this.speed = [0, 0, 0];
     this.force = [0, 0, 0];
     this.rate = Math.min(Math.max(PULL, Math.sqrt(9.81 / (SAG * size))), SWIFT / run.h);
-    this.S = null;
+    this.spring = null;
     this.measured = -Infinity;
   }
 
@@ -63,15 +75,12 @@ class Grab {
   }
 
   pull(poses) {
-    if (!this.S) this.force = [0, 0, 0];
-    else {
-      let way = subtract(this.target, this.place);
-      const far = lengthOf(way) / (REACH * this.size);
-      if (far > 1) way = scaled(1 / far, way);
-      const wanted = subtract(scaled(this.rate ** 2, way), scaled(2 * this.rate, this.speed));
-      this.force = rowsTimes(this.S, wanted);
-      if (!this.force.every(Number.isFinite)) this.force = [0, 0, 0];
-    }
+    let way = subtract(this.target, this.place);
+    const far = lengthOf(way) / (REACH * this.size);
+    if (far > 1) way = scaled(1 / far, way);
+    const along = ({ axis, stiffness, damping }) => scaled(stiffness * dot(axis, way) - damping * dot(axis, this.speed), axis);
+    this.force = (this.spring || []).reduce((sum, s) => add(sum, along(s)), [0, 0, 0]);
+    if (!this.force.every(Number.isFinite)) this.force = [0, 0, 0];
     this.push(poses, this.force);
   }
 
@@ -83,7 +92,7 @@ class Grab {
     const places = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]].map((force) => {
       run.restore(saved);
       run.inputs.set(inputs);
-      this.push(here, scaled(this.trial, force));
+      this.push(here, scaled(this.mass, force));
       const after = run.step() ? null : run.kernel('poses');
       return after && run.pointOf(after, this.body, this.local);
     });
@@ -92,16 +101,16 @@ class Grab {
     run.kernel('poses');
     this.measured = run.time;
     if (places.includes(null)) return;
-    const per = 2 / (run.h ** 2 * this.trial);
+    const per = 2 / (run.h ** 2 * this.mass);
     const columns = places.slice(1).map((x) => scaled(per, subtract(x, places[0])));
-    this.S = spring([0, 1, 2].map((r) => columns.map((c) => c[r]))) || this.S;
+    this.spring = spring([0, 1, 2].map((r) => columns.map((c) => c[r])), this.rate, this.mass) || this.spring;
   }
 }
 
 // all grabs of all fingers
 class Grabs {
-  constructor(run, size, trial) {
-    [this.run, this.size, this.trial] = [run, size, trial];
+  constructor(run, size, mass) {
+    [this.run, this.size, this.mass] = [run, size, mass];
     this.held = new Map(); // by pointer
     this.touched = new Set(); // places in the inputs that grabs write to
   }
@@ -111,7 +120,7 @@ class Grabs {
   }
 
   add(pointer, body, input, place) {
-    const grab = new Grab(this.run, body, input, place, this.size, this.trial);
+    const grab = new Grab(this.run, body, input, place, this.size, this.mass);
     this.held.set(pointer, grab);
     for (let k = 0; k < 6; k++) this.touched.add(input + k);
     return grab;

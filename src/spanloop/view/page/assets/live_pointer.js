@@ -28,11 +28,9 @@ class LivePointer {
     if (!found) return;
     const body = this.bodyOf(found.number);
     const input = this.live.inputOf(body);
-    if (input === null) return this.note(e, this.live.whyNoGrab(body));
+    if (input === null) return this.note(x, y, this.live.whyNoGrab(body));
     this.onBody = true;
     e.stopPropagation();
-    e.preventDefault();
-    this.canvas.focus({ preventScroll: true });
     this.canvas.setPointerCapture(e.pointerId);
     this.live.grabs.add(e.pointerId, body, input, found.place);
     const z = unit(subtract(this.camera.eye(), this.camera.center()));
@@ -62,8 +60,12 @@ class LivePointer {
     this.live.changed();
   }
 
-  releaseAll() {
-    [...this.at.keys()].forEach((id) => this.up(id));
+  // all pulls end; why: a note where they were
+  releaseAll(why = '') {
+    for (const [id, { x, y }] of [...this.at]) {
+      this.up(id);
+      if (why) this.note(x, y, why);
+    }
   }
 
   label() {
@@ -76,11 +78,11 @@ class LivePointer {
     label.style.top = `${clamp(y - 34, 4, h - label.offsetHeight - 4)}px`;
   }
 
-  note(e, text) {
+  note(x, y, text) {
     const label = this.label();
     label.textContent = text;
     label.setAttribute('role', 'status');
-    this.put(label, ...this.inside(e));
+    this.put(label, x, y);
     window.setTimeout(() => label.remove(), NOTE);
   }
 

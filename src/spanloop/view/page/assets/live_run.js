@@ -4,7 +4,7 @@ const [LOST_STEP, HALTED_STEP, UNSOLVED_STEP] = [1, 2, 4];
 const REFUSALS = [
   [HALTED_STEP, 'The mechanism has reached a singular position, where its accelerations are not unique'],
   [UNSOLVED_STEP, 'A step found no solution: the loops cannot be closed there, or the motion is too fast for the step length'],
-  [LOST_STEP, 'A step left the range of numbers: the motion is too fast for the step length'],
+  [LOST_STEP, 'A step has no finite result: the position is singular, or the motion too fast for the step length'],
 ];
 
 // the first reason in the bits of a refused step

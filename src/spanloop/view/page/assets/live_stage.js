@@ -2,7 +2,7 @@
 
 const TRAIL_PARTS = 240; // of a trail
 const PART = 54; // numbers of one: six corners with three vectors
-const PULLED = '#f76707'; // the colour of a pull
+const PULLED = '#ff2e88'; // the colour of a pull
 const TRAIL_GAP = 1 / 60; // s between two points
 
 SHADERS.distance = [ // how far the nearest surface is from the eye, in three bytes
