@@ -220,16 +220,6 @@ class Live {
     this.stale = true;
   }
 
-  // where the forces on a body are in the inputs; null if it has none
-  inputOf(body) {
-    const k = this.spec.bodies.indexOf(body > 0 ? this.data.bodies[body].name : '');
-    return k < 0 || this.spec.forces === undefined || (this.spec.fixed || []).includes(this.spec.bodies[k]) ? null : this.spec.forces + 6 * k;
-  }
-
-  whyNoGrab(body) {
-    return body > 0 ? `${this.data.bodies[body].name} is fixed` : 'this is the ground';
-  }
-
   get pulling() {
     return this.on && this.ready && this.grabs.any;
   }
@@ -258,7 +248,7 @@ class Live {
       status = this.run.step();
     }
     this.moved = !status;
-    if (status) this.end(refusal(status));
+    if (status) this.end(this.run.refusal(status));
     this.stale = true;
     return !status;
   }

@@ -1,21 +1,40 @@
 // ---- sliders: inputs, gravity, damping, gains, and lengths that reassemble the mechanism
 
 const KINDS = {
-  torque: 'Torques and forces at the joints', target: 'Targets of the joints', gain: 'Gains', gravity: 'Gravity', damping: 'Damping', parameter: 'Dimensions',
+  world: 'World', gain: 'Gains', target: 'Targets of the joints', torque: 'Torques and forces at the joints', parameter: 'Parameters',
 };
-const PARTS_OF_RANGE = 400; // of a dimension: one step of its continuation
-const MOVES = 24; // such steps in a frame, at most
-const HALVINGS = 5; // of a step that does not close
+const MOVES = 8; // steps of a continuation in a frame, at most
+
+// all that a slider can change: kind, label, range, unit, and the array and place that it writes to
+function sliderSpecs({ inputs, gravity, parameters }) {
+  const seen = new Map();
+  const label = (joint, kind) => {
+    const n = (seen.get(kind + joint) || 0) + 1;
+    seen.set(kind + joint, n);
+    return n > 1 ? `${joint} ${n}` : joint;
+  };
+  const joints = (rows, kind) => rows.map((x) => ({ ...x, kind, array: 'u', label: label(x.joint, kind) }));
+  const out = [];
+  if (gravity) {
+    const size = Math.hypot(...gravity.values);
+    out.push({ kind: 'world', label: 'gravity', array: 'p', places: gravity.places.map((k, i) => [k, gravity.values[i] / size]), value: gravity.factor * size, low: 0, high: gravity.most * size, unit: 'm/s²' });
+  }
+  if (inputs.damping && inputs.damping.high > 0) out.push({ ...inputs.damping, kind: 'world', array: 'u', label: 'damping' });
+  out.push(...inputs.gains.map((x) => ({ ...x, kind: 'gain', array: 'u', label: x.name, unit: '×' })));
+  out.push(...joints(inputs.targets, 'target'), ...joints(inputs.torques, 'torque'));
+  out.push(...parameters.map((x) => ({ ...x, kind: 'parameter', array: 'p', label: x.name })));
+  return out;
+}
 
 class Slider {
   // changed(slider): the number was moved by hand
   constructor(spec, changed) {
     Object.assign(this, { spec, wanted: spec.value });
     this.row = element('div', 'slider');
-    const label = element('label', '', spec.label || spec.name);
-    this.input = Object.assign(element('input'), { type: 'range', min: spec.low, max: spec.high, step: 'any', id: `live-${spec.kind}-${spec.index}` });
+    const label = element('label', '', spec.label);
+    this.input = Object.assign(element('input'), { type: 'range', min: spec.low, max: spec.high, step: 'any', id: `live-${spec.kind}-${spec.label}` });
     label.htmlFor = this.input.id;
-    label.title = `${spec.name}: double click for ${shortNumber(spec.value)}`;
+    label.title = `${spec.label}: double click for ${shortNumber(spec.value)}`;
     this.value = element('output');
     this.value.htmlFor = this.input.id;
     this.note = element('p', 'refused');
@@ -62,8 +81,9 @@ class Slider {
 
 class Controls {
   constructor(run, changed) {
-    [this.run, this.changed] = [run, changed];
-    this.sliders = (run.live.sliders || []).map((spec) => new Slider(spec, (s) => this.set(s)));
+    [this.run, this.changed, this.share, this.arrived] = [run, changed, 1, true];
+    this.sliders = sliderSpecs(run.live).map((spec) => new Slider(spec, (s) => this.set(s)));
+    this.lengths = this.sliders.filter((s) => s.spec.increment > 0);
     this.cards = this.sliders.length ? [this.made()] : [];
   }
 
@@ -87,49 +107,85 @@ class Controls {
     return out;
   }
 
-  place(s) {
-    return this.run.live.places[s.spec.array] + s.spec.index;
+  // what a slider has in the arrays now, for sliders with one place
+  at(s) {
+    return this.run.live.places[s.spec.array] + s.spec.place;
   }
 
   set(s) {
-    if (s.spec.kind !== 'parameter') this.run.numbers[this.place(s)] = s.wanted;
+    const { array, places, increment, kind } = s.spec;
     this.changed();
+    if (increment > 0) return;
+    if (kind === 'parameter') return this.tried(s);
+    for (const [k, share] of places || [[s.spec.place, 1]]) this.run.numbers[this.run.live.places[array] + k] = share * s.wanted;
   }
 
-  get dimensions() {
-    return this.sliders.filter((s) => s.spec.kind === 'parameter');
+  // a mass, say: written if the state takes it
+  tried(s) {
+    const [before, saved] = [this.run.numbers[this.at(s)], this.run.save()];
+    this.run.numbers[this.at(s)] = s.wanted;
+    const status = this.run.reclose();
+    this.run.restore(saved);
+    if (!status) return;
+    this.run.numbers[this.at(s)] = before;
+    s.refuse(before, `This value is refused: ${this.run.refusal(status)}.`);
   }
 
-  // dimensions as they are at the start; they go to their sliders again from there
+  // lengths as they are at the start; from there they go to their sliders again
   reset() {
-    for (const s of this.dimensions) this.run.numbers[this.place(s)] = s.spec.value;
+    for (const s of this.lengths) this.run.numbers[this.at(s)] = s.spec.value;
+    this.share = 1;
   }
 
-  // dimensions one small step nearer to their sliders, loops closed at each; true if one has changed
+  // ---- lengths: the loops stay closed by continuation (live_parameters.py)
+
+  // some steps of a continuation; true if something has moved
   continue() {
     let moved = false;
-    for (const s of this.dimensions) {
-      for (let k = 0; k < MOVES && this.run.numbers[this.place(s)] !== s.wanted; k++) {
-        moved = true;
-        if (this.nearer(s)) continue;
-        s.refuse(this.run.numbers[this.place(s)], `The loops cannot be closed beyond ${shortNumber(Number(this.run.numbers[this.place(s)].toPrecision(4)))} ${s.spec.unit} from here.`);
-        break;
-      }
+    for (let k = 0; k < MOVES && this.lengths.some((s) => this.run.numbers[this.at(s)] !== s.wanted); k++) {
+      [moved, this.arrived] = [true, false];
+      if (!this.nearer() && this.share < this.run.live.continuation.least_share) this.stop();
     }
-    return moved;
+    if (moved || this.arrived) return moved;
+    for (let k = 0; k < 2; k++) this.closed(() => true); // errors end at rounding
+    this.arrived = true;
+    return true;
   }
 
-  nearer(s) {
-    const [at, { low, high }] = [this.place(s), s.spec];
-    const before = this.run.numbers[at];
-    const saved = this.run.save();
-    let by = clamp(s.wanted - before, -(high - low) / PARTS_OF_RANGE, (high - low) / PARTS_OF_RANGE);
-    for (let k = 0; k <= HALVINGS; k++, by /= 2) {
-      this.run.numbers[at] = Math.abs(s.wanted - before) <= Math.abs(by) ? s.wanted : before + by;
-      if (!this.run.reclose()) return true;
-      this.run.numbers[at] = before;
-      this.run.restore(saved);
+  // one step toward the sliders, shared by all lengths; true if the loops closed
+  nearer() {
+    const before = this.lengths.map((s) => this.run.numbers[this.at(s)]);
+    const way = this.lengths.map((s, k) => s.wanted - before[k]);
+    const part = this.share * Math.min(1, ...this.lengths.map((s, k) => s.spec.increment / (Math.abs(way[k]) || Infinity)).filter((x) => x > 0));
+    this.lengths.forEach((s, k) => (this.run.numbers[this.at(s)] = part === 1 ? s.wanted : before[k] + part * way[k]));
+    const { most_turn: most, size } = this.run.live.continuation;
+    const near = (q, was) => q.every((x, k) => Math.abs(x - was[k]) <= most * Math.min(1, size));
+    if (this.closed(near)) {
+      this.share = Math.min(1, 2 * this.share);
+      return true;
     }
+    this.lengths.forEach((s, k) => (this.run.numbers[this.at(s)] = before[k]));
+    this.share /= 2;
     return false;
+  }
+
+  // the loops closed by moving q alone, if it goes no farther than near(q, before) allows
+  closed(near) {
+    const saved = this.run.save();
+    const status = this.run.reclose();
+    const q = this.run.view('q').slice();
+    this.run.restore(saved);
+    if (status || !near(q, this.run.view('q'))) return false;
+    this.run.view('q').set(q);
+    return true;
+  }
+
+  // no assembly farther on: the sliders go back to what there is
+  stop() {
+    this.share = 1;
+    for (const s of this.lengths) {
+      const x = this.run.numbers[this.at(s)];
+      if (x !== s.wanted) s.refuse(x, `The loops cannot be closed beyond ${shortNumber(Number(x.toPrecision(4)))} ${s.spec.unit} from this position.`);
+    }
   }
 }

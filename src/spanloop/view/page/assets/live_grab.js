@@ -45,9 +45,9 @@ function spring(W, rate, mass) {
 }
 
 class Grab {
-  // body: its number in the scene; input: where its six forces are; place: of the point in the world
-  constructor(run, body, input, place, size, mass) {
-    [this.run, this.body, this.input, this.size, this.mass] = [run, body, input, size, mass];
+  // body: its number in the scene; input: where its six forces are; about: whose origin they act at; place: of the point
+  constructor(run, body, { place: input, about }, place, size, mass) {
+    Object.assign(this, { run, body, input, about, size, mass });
     const poses = run.kernel('poses');
     this.local = run.pointIn(poses, body, place);
     this.target = [...place];
@@ -66,10 +66,9 @@ class Grab {
     this.place = place;
   }
 
-  // F at the point and its moment about the body's origin, added to the inputs
+  // F at the point and its moment about the origin of the body that takes it, added to the inputs
   push(poses, force) {
-    const k = this.run.poseAt(this.body);
-    const arm = subtract(this.place, [poses[k + 3], poses[k + 7], poses[k + 11]]);
+    const arm = subtract(this.place, this.run.origin(poses, this.about));
     cross(arm, force).forEach((x, i) => (this.run.inputs[this.input + i] += x));
     force.forEach((x, i) => (this.run.inputs[this.input + 3 + i] += x));
   }
@@ -119,10 +118,10 @@ class Grabs {
     return this.held.size > 0;
   }
 
-  add(pointer, body, input, place) {
-    const grab = new Grab(this.run, body, input, place, this.size, this.mass);
+  add(pointer, body, at, place) {
+    const grab = new Grab(this.run, body, at, place, this.size, this.mass);
     this.held.set(pointer, grab);
-    for (let k = 0; k < 6; k++) this.touched.add(input + k);
+    for (let k = 0; k < 6; k++) this.touched.add(at.place + k);
     return grab;
   }
 

@@ -2,6 +2,7 @@
 
 const KEPT = 480; // samples of a plot
 const WINDOW = 6; // s that they span at full speed
+const LEAST = 1e-17; // errors below it are drawn as this
 const REDRAW = 55; // ms between two drawings
 
 class LivePlot extends Plot {
@@ -46,11 +47,15 @@ class LivePlots {
   constructor(live, stage) {
     [this.stage, this.drawn, this.sampled] = [stage, -Infinity, -Infinity];
     this.energy = new LivePlot({ key: 'energy', title: 'Energy, potential relative to the start', unit: 'J', names: ['kinetic', 'potential', 'sum'] });
-    this.closures = stage.data.closures.length || live.places.closure_error !== undefined
-      ? new LivePlot({ key: 'closures', title: 'Closure error', unit: 'm or rad', names: ['largest'], log: true }) : null;
+    const { closure, loop_forces: forces } = live.kernels;
+    this.closures = closure ? new LivePlot({ key: 'closures', title: 'Closure errors', unit: 'm or rad', names: closure.loops.map((x) => x.name), log: true }) : null;
+    this.loops = forces ? forces.loops.filter((x) => x.unit.startsWith('N,')) : [];
+    this.forces = this.loops.length ? new LivePlot({ key: 'forces', title: 'Forces at the loops', unit: 'N', names: this.loops.map((x) => x.name) }) : null;
+    const driven = new Set(live.inputs.torques.map((x) => x.joint));
+    this.joints = live.torques ? live.rates.map((x, k) => ({ ...x, k })).filter((x) => driven.has(x.joint)) : [];
+    this.torques = this.joints.length ? new LivePlot({ key: 'tau', title: 'Torques and forces at the joints', unit: 'N m, N', names: this.joints.map((x) => x.joint) }) : null;
     this.pulls = new LivePlot({ key: 'pulls', title: 'Pull', unit: 'N', names: ['force of the pointer'] });
-    this.forces = live.loop_forces ? new LivePlot({ key: 'forces', title: 'Forces at the loops', unit: 'N', names: live.loops }) : null;
-    this.all = [this.energy, this.closures, this.forces, this.pulls].filter(Boolean);
+    this.all = [this.energy, this.closures, this.forces, this.pulls, this.torques].filter(Boolean);
   }
 
   get cards() {
@@ -71,8 +76,11 @@ class LivePlots {
     if (this.zero === undefined) this.zero = energy[1];
     const potential = energy[1] - this.zero;
     this.energy.add(run.time, [energy[0], potential, energy[0] + potential]);
-    if (this.closures) this.closures.add(run.time, [this.stage.worst || 0]);
-    if (this.forces && this.stage.loopForces) this.forces.add(run.time, this.stage.loopForces);
+    const largest = ({ first, count }) => Math.max(LEAST, ...this.stage.errors.subarray(first, first + count).map(Math.abs));
+    if (this.closures && this.stage.errors) this.closures.add(run.time, run.live.kernels.closure.loops.map(largest));
+    const forces = this.forces ? run.kernel('loop_forces') : null;
+    if (forces) this.forces.add(run.time, this.loops.map((x) => forces[x.first]));
+    if (this.torques) this.torques.add(run.time, this.joints.map((x) => run.view(run.live.torques)[x.k]));
     this.pulls.add(run.time, [pull]);
   }
 

@@ -27,12 +27,12 @@ class LivePointer {
     const found = this.stage.pick(x * ratio, y * ratio, this.camera, Math.round((NEAR[e.pointerType] ?? 3) * ratio));
     if (!found) return;
     const body = this.bodyOf(found.number);
-    const input = this.live.inputOf(body);
-    if (input === null) return this.note(x, y, this.live.whyNoGrab(body));
+    const at = this.live.spec.grab[body];
+    if (!at || at.why) return this.note(x, y, at ? at.why : 'this body cannot be grabbed');
     this.onBody = true;
     e.stopPropagation();
     this.canvas.setPointerCapture(e.pointerId);
-    this.live.grabs.add(e.pointerId, body, input, found.place);
+    this.live.grabs.add(e.pointerId, body, at, found.place);
     const z = unit(subtract(this.camera.eye(), this.camera.center()));
     this.at.set(e.pointerId, { x, y, depth: dot(subtract(this.camera.eye(), found.place), z) });
     this.labels.set(e.pointerId, this.label());
@@ -43,7 +43,7 @@ class LivePointer {
   bodyOf(number) {
     if (number <= this.stage.count) return number - 1;
     const c = this.stage.closures[number - this.stage.count - 1];
-    return this.live.inputOf(c.b) === null ? c.a : c.b;
+    return this.live.spec.grab[c.b].why ? c.a : c.b;
   }
 
   move(e) {

@@ -1,17 +1,6 @@
 // ---- one mechanism as WebAssembly: its arrays, its steps, and why a step was refused
 
-const [LOST_STEP, HALTED_STEP, UNSOLVED_STEP] = [1, 2, 4];
-const REFUSALS = [
-  [HALTED_STEP, 'The mechanism has reached a singular position, where its accelerations are not unique'],
-  [UNSOLVED_STEP, 'A step found no solution: the loops cannot be closed there, or the motion is too fast for the step length'],
-  [LOST_STEP, 'A step has no finite result: the position is singular, or the motion too fast for the step length'],
-];
-
-// the first reason in the bits of a refused step
-function refusal(status) {
-  const found = REFUSALS.find(([bit]) => status & bit);
-  return found ? found[1] : 'A step was refused';
-}
+const POSE = 12; // numbers of a pose: the rotation row by row, then the position
 
 async function unpackedGzip(text) {
   const stream = new Blob([bytesOf(text)]).stream().pipeThrough(new DecompressionStream('gzip'));
@@ -32,14 +21,13 @@ class WasmRun {
   }
 
   constructor(live, exports) {
-    [this.live, this.exports, this.h] = [live, exports, live.step];
+    [this.live, this.exports, this.h, this.count] = [live, exports, live.step, 0];
     this.numbers = new Float64Array(exports.memory.buffer);
     this.state = live.state.map((name) => this.view(name));
-    this.rows = live.pose_rows || null;
-    this.start = live.start_time || 0;
     for (const [name, values] of Object.entries(live.start)) this.view(name).set(values);
-    this.inputs = this.has('u') ? this.view('u') : new Float64Array(0);
-    this.count = 0;
+    this.inputs = this.view('u');
+    const own = live.inputs.own;
+    this.own = own.values ? { ...own, values: new Float64Array(bytesOf(own.values).buffer) } : null;
   }
 
   has(name) {
@@ -59,13 +47,12 @@ class WasmRun {
   }
 
   get time() {
-    return this.start + this.count * this.h;
+    return this.live.time + this.count * this.h;
   }
 
   // one step: 0, or the bits that say why the state is still the one before
   step() {
-    this.numbers[this.live.places.t] = this.time;
-    this.numbers[this.live.places.h] = this.h;
+    this.prepare(this.h);
     const status = this.exports.step();
     if (!status) this.count += 1;
     return status;
@@ -73,9 +60,30 @@ class WasmRun {
 
   // loops closed anew, at the same time
   reclose() {
-    this.numbers[this.live.places.t] = this.time;
-    this.numbers[this.live.places.h] = 0;
+    this.prepare(0);
     return this.exports.step();
+  }
+
+  // what the kernels read beside the state
+  settle() {
+    this.prepare(this.h);
+    this.exports.begin();
+  }
+
+  prepare(h) {
+    this.numbers[this.live.places.t] = this.time;
+    this.numbers[this.live.places.h] = h;
+    if (!this.own) return;
+    const { first, count, rows, values } = this.own;
+    const row = Math.min(this.count, rows - 1);
+    this.inputs.set(values.subarray(row * count, (row + 1) * count), first);
+  }
+
+  // why a step was refused
+  refusal(status) {
+    const found = Object.entries(this.live.status).filter(([bit]) => status & Number(bit)).map(([, words]) => words);
+    const words = found[0] || 'a step was refused';
+    return words[0].toUpperCase() + words.slice(1);
   }
 
   save() {
@@ -93,21 +101,19 @@ class WasmRun {
     return this.view(name);
   }
 
-  // the first of the 16 numbers, row by row, of a body's pose in array `poses`
-  poseAt(body) {
-    return 16 * (this.rows ? this.rows[body] : body);
-  }
-
   // a point (3) of a body, in the world
   pointOf(poses, body, p) {
-    const k = this.poseAt(body);
-    return [0, 4, 8].map((r) => poses[k + r] * p[0] + poses[k + r + 1] * p[1] + poses[k + r + 2] * p[2] + poses[k + r + 3]);
+    const k = POSE * body;
+    return [0, 1, 2].map((r) => poses[k + 3 * r] * p[0] + poses[k + 3 * r + 1] * p[1] + poses[k + 3 * r + 2] * p[2] + poses[k + 9 + r]);
   }
 
   // the same in the body's axes
   pointIn(poses, body, x) {
-    const k = this.poseAt(body);
-    const d = [3, 7, 11].map((c, i) => x[i] - poses[k + c]);
-    return [0, 1, 2].map((c) => poses[k + c] * d[0] + poses[k + 4 + c] * d[1] + poses[k + 8 + c] * d[2]);
+    const d = subtract(x, this.origin(poses, body));
+    return [0, 1, 2].map((c) => [0, 1, 2].reduce((sum, r) => sum + poses[POSE * body + 3 * r + c] * d[r], 0));
+  }
+
+  origin(poses, body) {
+    return [9, 10, 11].map((k) => poses[POSE * body + k]);
   }
 }

@@ -1,4 +1,4 @@
-// ---- the stage of a live run: poses, trails and loop forces of the run as it is now
+// ---- the stage of a live run: poses, trails, loops and grabs as they are now
 
 const TRAIL_PARTS = 240; // of a trail
 const PART = 54; // numbers of one: six corners with three vectors
@@ -43,22 +43,23 @@ class LiveStage extends Stage {
     this.contacts.names = run ? [] : names;
     this.travel = [0, 0, 0];
     if (!run) return;
-    const here = (run.live.loops || []).map((name) => this.closures.find((c) => c.name === name));
-    this.arrows = run.live.loop_forces ? here.map((c) => ({ name: c.name, body: c.b, at: c.at_b, six: new Float32Array(6) })) : [];
-    this.strongest = this.data.least_force;
-    this.closures = run.live.loops ? here : this.closures;
+    const loops = run.live.kernels.closure ? run.live.kernels.closure.loops : [];
+    this.rows = new Map(loops.map((x) => [x.name, x]));
+    this.closures = this.closures.filter((c, k, all) => this.rows.has(c.name) && all.findIndex((x) => x.name === c.name) === k);
+    this.arrows = [];
     this.trails = this.followed().map((at) => this.emptyTrail(at));
   }
 
   move(time) {
     if (!this.run) return super.move(time);
+    this.run.settle();
     const poses = this.run.kernel('poses');
     if (!poses) return; // the picture stays at the last state
     this.time = this.run.time;
     [this.nearest, this.index, this.share, this.segment] = [0, 0, 0, 0];
     this.placeAll(poses);
-    this.worst = this.largestError();
-    this.showForces();
+    this.errors = this.run.kernel('closure');
+    this.worst = this.errors ? this.errors.reduce((a, x) => Math.max(a, Math.abs(x)), 0) : 0;
     this.trails.forEach((t) => this.grow(t));
     this.keepInSight();
   }
@@ -66,20 +67,25 @@ class LiveStage extends Stage {
   // the matrices of all bodies
   placeAll(poses = this.run.kernel('poses')) {
     if (poses) this.at.forEach((m, k) => {
-      const i = this.run.poseAt(k);
-      for (let r = 0; r < 3; r++) for (let c = 0; c < 4; c++) m[4 * c + r] = poses[i + 4 * r + c];
+      const i = POSE * k;
+      for (let r = 0; r < 3; r++) {
+        for (let c = 0; c < 3; c++) m[4 * c + r] = poses[i + 3 * r + c];
+        m[12 + r] = poses[i + 9 + r];
+      }
       m[3] = m[7] = m[11] = 0;
       m[15] = 1;
     });
   }
 
-  largestError() {
-    const errors = this.run.kernel('closure_error');
-    return errors ? errors.reduce((a, x) => Math.max(a, Math.abs(x)), 0) : 0;
+  error(closure) {
+    if (!this.run) return super.error(closure);
+    const rows = this.rows.get(closure.name);
+    return this.errors && rows ? this.errors.subarray(rows.first, rows.first + rows.count).reduce((a, x) => Math.max(a, Math.abs(x)), 0) : 0;
   }
 
-  error(closure) {
-    return this.run ? this.worst || 0 : super.error(closure);
+  // segments of flexible bodies are picked by themselves
+  owner(k) {
+    return this.picking ? k : super.owner(k);
   }
 
   // a live run has all bodies, and the loops of the model alone
@@ -93,18 +99,6 @@ class LiveStage extends Stage {
 
   drawMoments(lit) {
     if (!this.run) super.drawMoments(lit);
-  }
-
-  // ---- forces of the loops
-
-  // arrows grow to the strongest force of the last seconds
-  showForces() {
-    const found = this.arrows.length ? this.run.kernel(this.run.live.loop_forces) : null;
-    this.loopForces = found ? this.arrows.map((a, k) => {
-      a.six.set(found.subarray(6 * k, 6 * k + 6));
-      return this.force(a, 0);
-    }) : null;
-    if (found) this.strongest = Math.max(this.data.least_force, 0.995 * this.strongest, ...this.loopForces);
   }
 
   // ---- trails: a ring of parts, the oldest is written over
@@ -132,7 +126,6 @@ class LiveStage extends Stage {
       rewrite(this.drawing, t, 0, new Float32Array(TRAIL_PARTS * PART));
       Object.assign(t, { next: 0, before: null, time: -Infinity });
     }
-    this.strongest = this.data.least_force;
     this.travel = [0, 0, 0];
   }
 
@@ -223,7 +216,9 @@ class LiveStage extends Stage {
   }
 
   numberNear(x, y, camera, reach) {
+    this.picking = true;
     const found = this.numbersAround(x, y, camera, reach);
+    this.picking = false;
     const side = 2 * reach + 1;
     let best = null;
     for (let k = 0; k < side * side; k++) {

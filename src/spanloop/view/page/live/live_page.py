@@ -13,7 +13,6 @@ from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, SpanloopWarning
 from spanloop.model import Model
 from spanloop.model.files.file_io import write_file
-from spanloop.topology import mechanism
 from spanloop.trajectory import EndReason, Outcome, Segment, Trajectory
 from spanloop.trajectory.topologies import has_same_joints
 from spanloop.view.body_shapes import corners
@@ -123,25 +122,17 @@ def _headline(model: Model) -> str:
 
 
 def _live_part(motion: LiveMotion, seen: Scene, q: np.ndarray) -> dict[str, Any]:
-    """The motion's own data, and what the picture needs: where poses are, boxes of bodies, what the camera does."""
+    """The motion's own data, and what the picture needs: boxes of bodies, and how camera and floor behave."""
     model = motion.motion.problem.model
     at = poses(Dynamics(model, target="python"), np.asarray(q, float))
     lowest = float(np.nanmin(extent_points(seen, at[None])[..., 2]))
     floats = bool(seen.floats)
     return {
-        "pose_rows": _pose_rows(model),
         "boxes": [_box(b.shapes) for b in seen.bodies],
-        "loops": [x.name for x in model.loops],
         "travels": floats,
         "hangs": not floats and floor_height(seen.surfaces) is None and lowest <= -0.1 * seen.size,
         **motion.data(),
     }
-
-
-def _pose_rows(model: Model) -> list[int]:
-    """Where the kernel of poses has the world and the bodies."""
-    names = list(mechanism(model).anchors)
-    return [names.index(name) for name in ("world", *(b.name for b in model.bodies))]
 
 
 def _box(shapes: tuple) -> list[float] | None:
