@@ -32,7 +32,9 @@ def export(model: Model, functions: str | Path | Sequence[str], path: str | Path
 
 def _writers() -> dict[str, Writer]:
     """The function that writes each kind of file: (model, functions, path, **options) -> path."""
-    return {}
+    from spanloop.export.c_writer import write_c
+
+    return {".c": write_c}
 
 
 def _endings() -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +26,8 @@ class PortableMotion:
     problem: Problem
     integrator: str
     step: float
+    dtype: str = "float64"  # "float32": sums are compensated
+    arguments: Mapping[str, Any] = field(default_factory=dict)  # of sl.simulate, but for step and integrator
 
     @staticmethod
     def of(
@@ -34,6 +37,7 @@ class PortableMotion:
         *,
         step: float = 1e-3,
         integrator: str = AUTO,
+        dtype: str = "float64",
         **options: Any,
     ) -> PortableMotion:
         """The motion of sl.simulate's arguments; options: those that say what acts (tau, controller, forces, ...)."""
@@ -45,18 +49,18 @@ class PortableMotion:
         if len(problem) != 1:
             raise InputError(f"this is a batch of {len(problem)} runs; portable code moves one")
         problem, chosen = with_stiffness(problem, chosen, step)
-        return PortableMotion(problem, chosen.name, step)
+        return PortableMotion(problem, chosen.name, step, dtype, {"q": q, "v": v, **options})
 
     @cached_property
     def schedule(self) -> Schedule:
         """The calls of one step."""
-        return schedule(self.problem.system, self.problem.events, self.integrator, "float64")
+        return schedule(self.problem.system, self.problem.events, self.integrator, self.dtype)
 
     @cached_property
     def start(self) -> dict[str, np.ndarray]:
         """The numbers of the arrays of state, constants and controls before the first step, by name."""
         s, p = self.schedule, self.problem
-        layout = StateLayout.of(p.system, p.events, "float64")
+        layout = StateLayout.of(p.system, p.events, self.dtype)
         row = p.state(layout)[0]
         found = {n: row[layout.places[n]] for n in s.state} | p.constants_of(0)
         if s.controls:

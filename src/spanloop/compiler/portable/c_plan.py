@@ -70,9 +70,7 @@ def sincos_function(real: str, name: str = SINCOS) -> str:
             text = f"({text} * z + {c(a)})"
         return text
 
-    reduced = "y"
-    for part in HALF_PI[real]:
-        reduced = f"({reduced} - n * {c(part)})"
+    first, second, third, rest = (c(part) for part in HALF_PI[real])
     return f"""static void {name}({real} x, {real} *s, {real} *c)
 {{
     const int near = fabs{suffix}(x) <= {c(LIMIT[real])};
@@ -80,7 +78,12 @@ def sincos_function(real: str, name: str = SINCOS) -> str:
     const {real} shifted = y * {c(TWO_OVER_PI)} + {c(ROUNDING[real])};
     const {real} n = shifted - {c(ROUNDING[real])};
     const int32_t turns = (int32_t)n;
-    const {real} r = {reduced};
+    const {real} r1 = y - n * {first};
+    const {real} b2 = n * {second};
+    const {real} r2 = r1 - b2;
+    const {real} b3 = n * {third};
+    const {real} r3 = r2 - b3;
+    const {real} r = r3 + ((((r1 - r2) - b2) + ((r2 - r3) - b3)) - n * {rest});
     const {real} z = r * r;
     const {real} sine = r + r * z * {polynomial(SINE_POLYNOMIAL[real])};
     const {real} cosine = {c(1.0)} - {c(0.5)} * z + z * z * {polynomial(COSINE_POLYNOMIAL[real])};

@@ -32,6 +32,7 @@ from spanloop.compiler.portable.memory import (
     copied,
     copy_of,
     portable_plans,
+    read_places,
     tables,
 )
 from spanloop.compiler.render.rollout import FINITE, HALTED, LARGEST, LOST, NOT_CONVERGED
@@ -164,8 +165,7 @@ class CSchedule:
         lines = [
             self._copy(str(at[copy_of(n)]), str(at[n]), self.schedule.sizes[n], indent) for n in both
         ]  # fmt: skip
-        reads = [f"m + {at[copy_of(n)] if n in both else self._begins(n)}" for n in c.reads]
-        arrays = [*reads, *(f"m + {self._begins(n)}" for n in c.writes)]
+        arrays = [f"m + {self._begins(n)}" for n in (*read_places(c, both), *c.writes)]
         return [*lines, f"{indent}{self.functions[id(c.plan)]}({', '.join(arrays)});\n"]
 
     def _begins(self, place: Place) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from spanloop.compiler.lower.schedule import (
     STEP,
@@ -57,18 +57,28 @@ def portable_plans(schedule: Schedule, whole: int, length: int) -> dict[int, Por
 
 
 def copied(c: Call, p: PortablePlan) -> list[str]:
-    """Arrays that a call reads and writes where its plan, in several pieces, may read after it has written."""
+    """Arrays that a call reads and writes, whole or in blocks, where its plan may read after it has written.
+
+    Plans of one piece read everything first.
+    """
     if len(p.pieces) == 1:
         return []
     written = {array_of(n) for n in c.writes}
-    both = [n for n in c.reads if array_of(n) in written]
-    assert all(isinstance(n, str) for n in both), f"{c.plan.name} is too long to change blocks of an array"
-    return [n for n in both if isinstance(n, str)]
+    return list(dict.fromkeys(array_of(n) for n in c.reads if array_of(n) in written))
 
 
 def copy_of(name: str) -> str:
     """The array that an array is copied to before a call that writes it."""
     return f"{name}.copy"
+
+
+def read_places(c: Call, both: Collection[str]) -> list[Place]:
+    """What a call reads, in the copies of arrays `both`."""
+    return [_moved(n, copy_of(array_of(n))) if array_of(n) in both else n for n in c.reads]
+
+
+def _moved(place: Place, array: str) -> Place:
+    return replace(place, array=array) if isinstance(place, Block) else array
 
 
 def tables(schedule: Schedule) -> list[tuple[int, ...]]:

@@ -86,6 +86,7 @@ class PortablePlan:
     def _piece(self, k: int) -> Piece:
         nodes = tuple(n for n in self.segments.pieces[k] if n.op not in (INPUT, CONSTANT))
         stores = tuple(self._stores(k, nodes))
+        nodes = _needed(nodes, stores)
         uses = Counter(x.index for n in nodes for x in (n.a, n.b, n.c) if x is not None)
         uses.update(s.value.index for s in stores if isinstance(s.value, Expression))
         depth: dict[int, int] = {}
@@ -107,3 +108,14 @@ class PortablePlan:
         for x, (array, place) in zip(self.plan.outputs, places, strict=True):
             if (s.home.get(x.index, 0) if isinstance(x, Expression) else 0) == k:
                 yield Store(x, array, place)
+
+
+def _needed(nodes: tuple[Expression, ...], stores: tuple[Store, ...]) -> tuple[Expression, ...]:
+    """Those that the stores need: conditions are computed where they are read, not where they were first."""
+    wanted = {s.value.index for s in stores if isinstance(s.value, Expression)}
+    found = []
+    for n in reversed(nodes):
+        if n.index in wanted:
+            found.append(n)
+            wanted.update(x.index for x in (n.a, n.b, n.c) if x is not None)
+    return tuple(reversed(found))

@@ -1,8 +1,9 @@
 """The sine and cosine of portable code: no fused operations, so that every target rounds alike.
 
 An angle is reduced by n·π/2, with π/2 in four parts. The first three are so short that n times each is exact for
-angles up to LIMIT; the result is good to two units in the last place. Beyond LIMIT both functions are NaN, which every
-caller refuses. Polynomials: those of the machine code (render/instructions.py).
+angles up to LIMIT; what the subtractions of the second and third round off is added to the fourth, so that the reduced
+angle is rounded once. The result is good to two units in the last place. Beyond LIMIT both functions are NaN, which
+every caller refuses. Polynomials: those of the machine code (render/instructions.py).
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ def with_flags(plan: Plan, real: str) -> Plan:
         demands = x + demands
     guards = [Condition(g).select(0.0, 1.0) for g in plan.guards]
     limit, far = LIMIT[real], []
-    for x in {n.a.index: n.a for n in plan.nodes if n.op in (SINE, COSINE)}.values():
-        far.append(((x < limit) & (-limit < x)).select(0.0, 1.0))
+    for x in {n.a.index: n.a for n in (*plan.nodes, *plan.checks) if n.op in (SINE, COSINE)}.values():
+        far.append(((limit < x) | (x < -limit)).select(1.0, 0.0))  # NaN is not far, and makes NaN of what uses it
     outputs = (*plan.outputs, demands, sum(guards, 0.0), sum(far, 0.0))
     nodes = live([x for x in outputs if isinstance(x, Expression)])
     return replace(plan, nodes=tuple(nodes), outputs=outputs, demand_flags=(), guards=(), checks=())

@@ -118,8 +118,14 @@ class Module:
         self._functions.append((self._types.index(kind), unsigned(len(body)) + body))
         return len(self._functions) - 1
 
-    def binary(self, exports: Mapping[str, int], n_bytes: int, data: Sequence[tuple[int, bytes]] = ()) -> bytes:
-        """The module; n_bytes: of its memory; data: bytes and where they are at the start."""
+    def binary(
+        self,
+        exports: Mapping[str, int],
+        n_bytes: int,
+        data: Sequence[tuple[int, bytes]] = (),
+        sections: Mapping[str, bytes] | None = None,
+    ) -> bytes:
+        """The module; n_bytes: of its memory; data: bytes and where they are at the start; sections: custom ones."""
         pages = -(-n_bytes // PAGE)
         named = [_text("memory") + b"\x02\x00"] + [_text(k) + b"\x00" + unsigned(i) for k, i in exports.items()]
         out = b"\0asm\1\0\0\0"
@@ -127,7 +133,8 @@ class Module:
         out += _section(5, b"\x01\x01" + unsigned(pages) + unsigned(pages))
         out += _section(7, _vector(named)) + _section(10, _vector([body for _, body in self._functions]))
         segments = [b"\x00" + i32(at) + END + unsigned(len(x)) + x for at, x in data]
-        return out + (_section(11, _vector(segments)) if segments else b"")
+        out += _section(11, _vector(segments)) if segments else b""
+        return out + b"".join(_section(0, _text(name) + content) for name, content in (sections or {}).items())
 
 
 def _vector(parts: Sequence[bytes]) -> bytes:

@@ -46,15 +46,17 @@ _WORDS = {
 
 def add_sincos(module: w.Module) -> int:
     """The function (x) -> (sine, cosine), written as that of C (c_plan.py)."""
-    x, y, n, r, z, s, c, u, v, near, turns = range(11)
+    x, y, n, r, z, s, c, u, v, r1, r2, r3, b2, b3, near, turns = range(16)
     get, put = w.get, w.put
+    first, second, third, rest = (get(n) + w.f64(part) + w.F64_MUL for part in HALF_PI["double"])
     code = get(x) + w.F64_ABS + w.f64(LIMIT["double"]) + w.F64_LE + put(near)
     code += get(x) + w.f64(0.0) + get(near) + w.SELECT + w.tee(y)
     code += w.f64(TWO_OVER_PI) + w.F64_MUL + w.f64(ROUNDING["double"]) + w.F64_ADD
     code += w.f64(ROUNDING["double"]) + w.F64_SUB + w.tee(n) + w.I32_TRUNCATED + put(turns)
-    code += get(y)
-    for part in HALF_PI["double"]:
-        code += get(n) + w.f64(part) + w.F64_MUL + w.F64_SUB
+    code += get(y) + first + w.F64_SUB + w.tee(r1) + second + w.tee(b2) + w.F64_SUB + w.tee(r2)
+    code += third + w.tee(b3) + w.F64_SUB + w.tee(r3)
+    code += get(r1) + get(r2) + w.F64_SUB + get(b2) + w.F64_SUB
+    code += get(r2) + get(r3) + w.F64_SUB + get(b3) + w.F64_SUB + w.F64_ADD + rest + w.F64_SUB + w.F64_ADD
     code += w.tee(r) + get(r) + w.F64_MUL + put(z)
 
     def polynomial(coefficients) -> bytes:
@@ -72,7 +74,7 @@ def add_sincos(module: w.Module) -> int:
     for value, quarter in ((u, get(turns)), (v, get(turns) + w.i32(1) + w.I32_ADD)):
         code += get(value) + w.F64_NEG + get(value) + quarter + w.i32(2) + w.I32_AND + w.SELECT
         code += w.f64(math.nan) + get(near) + w.SELECT
-    return module.add([w.F64], [w.F64, w.F64], [(8, w.F64), (2, w.I32)], code)
+    return module.add([w.F64], [w.F64, w.F64], [(13, w.F64), (2, w.I32)], code)
 
 
 def add_plan(module: w.Module, sincos: int, p: PortablePlan, scratch: int) -> int:

@@ -13,7 +13,7 @@ The caller writes inputs, time and step length into their arrays first.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from spanloop.compiler.lower.plan import Plan
@@ -27,6 +27,7 @@ from spanloop.compiler.portable.memory import (
     copied,
     copy_of,
     portable_plans,
+    read_places,
     tables,
 )
 from spanloop.compiler.portable.pieces import PortablePlan
@@ -76,8 +77,8 @@ class Program:
         whole = PortablePlan(with_flags(plan, "double"), (len(plan.outputs), FLAGS), LENGTH, LENGTH)
         self._kernels.append(_Kernel(name, whole, inputs, write or name))
 
-    def binary(self) -> bytes:
-        """The module."""
+    def binary(self, sections: Mapping[str, bytes] | None = None) -> bytes:
+        """The module; sections: custom ones by name, for those who read it."""
         module, exports = w.Module(), dict[str, int]()
         sincos, scratch = add_sincos(module), self.memory.size
         plans = [*self._plans.values(), *(k.plan for k in self._kernels)]
@@ -93,7 +94,7 @@ class Program:
             exports = _Steps(self._schedule, self.memory, self._plans, numbers, places, self._capacity).add(module)
         for k in self._kernels:
             exports[k.name] = _add_kernel(module, self.memory, k, add_plan(module, sincos, k.plan, scratch))
-        return module.binary(exports, max(end, 8), data)
+        return module.binary(exports, max(end, 8), data, sections or {})
 
 
 def _add_kernel(module: w.Module, memory: Memory, k: _Kernel, plan: int) -> int:
@@ -226,11 +227,7 @@ class _Steps:
         both = copied(c, self.plans[id(c.plan)])
         for n in both:
             code += self._copy(at[copy_of(n)], at[n], self.schedule.sizes[n])
-        for place in c.reads:
-            is_copied = isinstance(place, str) and place in both
-            code += w.i32(8 * at[copy_of(str(place))]) if is_copied else self._address(place)
-        for place in c.writes:
-            code += self._address(place)
+        code += b"".join(self._address(place) for place in (*read_places(c, both), *c.writes))
         return code + w.call(self.numbers[id(c.plan)])
 
     def _address(self, place: Place) -> bytes:

@@ -161,6 +161,13 @@ class Kernel(Remade):
         """LLVM source of the function of many states."""
         return batch_source(self.plan, self._real, machine.lanes(self._real))
 
+    @property
+    def wasm(self) -> bytes:
+        """A WebAssembly module of the function of one state (docs/wasm.md); UnsupportedError where there is none."""
+        from spanloop.compiler.portable.wasm_kernel import wasm_kernel
+
+        return wasm_kernel(self.name, self.plan, self.dtype.name)
+
     def __repr__(self) -> str:
         inputs = ", ".join(f"{n}[{k}]" for n, k in self.inputs)
         return f"<kernel {self.name}({inputs}) -> {self.shape} {self.dtype}: {self.operations}>"

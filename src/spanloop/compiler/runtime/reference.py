@@ -36,6 +36,13 @@ class PythonKernel(Remade):
         """How many operations a state takes."""
         return self.plan.operations
 
+    @property
+    def wasm(self) -> bytes:
+        """A WebAssembly module of the function of one state (docs/wasm.md); UnsupportedError where there is none."""
+        from spanloop.compiler.portable.wasm_kernel import wasm_kernel
+
+        return wasm_kernel(self.name, self.plan)
+
     def __call__(self, *inputs: ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         return self.evaluate(*inputs, out=out)
 
