@@ -70,7 +70,9 @@ def run(chosen: argparse.Namespace) -> int:
         print_json({**made.described(), "page": str(path)})
     else:
         print(made)
-        print(f"page        {path} ({path.stat().st_size / 1e6:.1f} MB): the run with plots and audit; needs no network")
+        print(
+            f"page        {path} ({path.stat().st_size / 1e6:.1f} MB): the run with plots and audit; needs no network"
+        )
         print("live        the arms also run in the page: grab the disc or an arm, pull, and let go")
         print(f"\n{colored('The same in Python', 'strong')}\n")
         print(PYTHON.format(seconds=chosen.seconds, page=str(path)))

@@ -226,22 +226,82 @@ def _arms_with_linkage() -> Start:
 
 
 EXHIBITS = (
-    Exhibit("three_pumas", "Three PUMA arms and a disc", "Three arms carry one disc along a figure of eight; grasps close the loops. Pull the disc off its path.", _three_pumas),
-    Exhibit("stewart", "Stewart platform", "Six slides carry a platform around; ball joints close six loops. Lean on the platform.", _stewart),
-    Exhibit("four_bar", "Four-bar linkage", "One degree of freedom: the crank turns, the rocker sways. Pull any bar, or change its length.", _four_bar, SIDE),
-    Exhibit("linkage_walker", "Linkage walker", "Eight of Theo Jansen's legs and one motor walk on hard ground; 24 loops.", _linkage_walker),
+    Exhibit(
+        "three_pumas",
+        "Three PUMA arms and a disc",
+        "Three arms carry one disc along a figure of eight; grasps close the loops. Pull the disc off its path.",
+        _three_pumas,
+    ),
+    Exhibit(
+        "stewart",
+        "Stewart platform",
+        "Six slides carry a platform around; ball joints close six loops. Lean on the platform.",
+        _stewart,
+    ),
+    Exhibit(
+        "four_bar",
+        "Four-bar linkage",
+        "One degree of freedom: the crank turns, the rocker sways. Pull any bar, or change its length.",
+        _four_bar,
+        SIDE,
+    ),
+    Exhibit(
+        "linkage_walker",
+        "Linkage walker",
+        "Eight of Theo Jansen's legs and one motor walk on hard ground; 24 loops.",
+        _linkage_walker,
+    ),
     Exhibit("delta", "Delta robot", "Three arms with parallel rods move a platform that never turns.", _delta),
-    Exhibit("quadruped", "Quadruped", "Springs and dampers hold its joints; its feet stand on the ground. Push it.", _quadruped),
+    Exhibit(
+        "quadruped",
+        "Quadruped",
+        "Springs and dampers hold its joints; its feet stand on the ground. Push it.",
+        _quadruped,
+    ),
     Exhibit("hexapod", "Hexapod", "A body sways on six legs whose feet stand in ball joints.", _hexapod),
-    Exhibit("bricard", "Bricard's ring", "Six bars in a ring that by the count of its joints could not move, and does.", _bricard),
-    Exhibit("flyball_governor", "Flyball governor", "Balls lift the sleeve as the spindle turns faster. Pull a ball down.", _flyball_governor),
+    Exhibit(
+        "bricard",
+        "Bricard's ring",
+        "Six bars in a ring that by the count of its joints could not move, and does.",
+        _bricard,
+    ),
+    Exhibit(
+        "flyball_governor",
+        "Flyball governor",
+        "Balls lift the sleeve as the spindle turns faster. Pull a ball down.",
+        _flyball_governor,
+    ),
     Exhibit("slider_crank", "Slider-crank", "Crank, rod and piston. Push the piston.", _slider_crank, SIDE),
     Exhibit("five_bar", "Five-bar", "Two legs that meet fall under gravity.", _five_bar, ABOVE),
-    Exhibit("n_four_bar", "Four four-bars in series", "The coupler of one is the ground of the next.", _n_four_bar, SIDE),
-    Exhibit("andrews", "Andrews' squeezing mechanism", "Seven bodies in a plane, three loops, one motor: a standard test of solvers, here slow and without its spring.", _andrews, ABOVE),
-    Exhibit("carpet_scraper", "Carpet scraper", "Hoeken's four-bar draws a nearly straight line, and a pantograph enlarges it.", _carpet_scraper, ABOVE),
-    Exhibit("arms_with_object", "Three arms and an object", "Three six-joint arms hold one body and move it.", _arms_with_object),
-    Exhibit("arms_with_linkage", "Two arms and a four-bar", "Loops inside loops: arms with parallelograms hold a four-bar. Turn its crank.", _arms_with_linkage),
+    Exhibit(
+        "n_four_bar", "Four four-bars in series", "The coupler of one is the ground of the next.", _n_four_bar, SIDE
+    ),
+    Exhibit(
+        "andrews",
+        "Andrews' squeezing mechanism",
+        "Seven bodies in a plane, three loops, one motor: a standard test of solvers, here slow and without its spring.",
+        _andrews,
+        ABOVE,
+    ),
+    Exhibit(
+        "carpet_scraper",
+        "Carpet scraper",
+        "Hoeken's four-bar draws a nearly straight line, and a pantograph enlarges it.",
+        _carpet_scraper,
+        ABOVE,
+    ),
+    Exhibit(
+        "arms_with_object",
+        "Three arms and an object",
+        "Three six-joint arms hold one body and move it.",
+        _arms_with_object,
+    ),
+    Exhibit(
+        "arms_with_linkage",
+        "Two arms and a four-bar",
+        "Loops inside loops: arms with parallelograms hold a four-bar. Turn its crank.",
+        _arms_with_linkage,
+    ),
     Exhibit("linkage_leg", "Linkage leg", "Two cranks pull the ankle through rods.", _linkage_leg),
     Exhibit("pendulum", "Triple pendulum", "Three rods that hang from each other.", _pendulum, SIDE),
     Exhibit("chain", "Chain", "Six links on hinges across each other.", _chain),
@@ -249,6 +309,8 @@ EXHIBITS = (
     Exhibit("star", "Star in free fall", "A free disc with five legs on ball joints, without gravity.", _star),
     Exhibit("puma", "PUMA", "Six joints sway, held by springs and dampers and against gravity.", _puma),
     Exhibit("stanford", "Stanford arm", "The third joint slides. Springs and dampers hold the arm.", _stanford),
-    Exhibit("dh_arm", "Arm without special numbers", "Six hinges of which no twist is a right angle, swinging.", _dh_arm),
+    Exhibit(
+        "dh_arm", "Arm without special numbers", "Six hinges of which no twist is a right angle, swinging.", _dh_arm
+    ),
     Exhibit("random_model", "Random mechanism", "Seven bodies on random joints under random gravity.", _random_model),
 )

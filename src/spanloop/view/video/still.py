@@ -32,7 +32,9 @@ def still(
     parts = triangles([solid.at(at[0]), slides(seen, at[0], present)])
     if parts is None:
         return np.zeros((size[1], size[0], 4), np.uint8)
-    eye = _near(Eye(shown.middle + distance(shown, view, size[0] / size[1]) * direction(view), shown.middle, size), parts)
+    eye = _near(
+        Eye(shown.middle + distance(shown, view, size[0] / size[1]) * direction(view), shown.middle, size), parts
+    )
     black, white = (
         picture(eye, np.full((size[1], size[0], 3), shade, np.float32), shown.ground, parts) for shade in (0.0, 1.0)
     )
