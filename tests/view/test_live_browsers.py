@@ -1,4 +1,4 @@
-"""Live pages in Chromium and in Firefox, from file://: they start, move, can be grabbed, and keep their loops closed."""
+"""Live pages in Chromium and in Firefox, from file://: they start, move, can be grabbed and stay closed."""
 
 from __future__ import annotations
 

@@ -14,8 +14,9 @@ import numpy as np
 
 from spanloop.errors import InputError, SpanloopError, nearest
 from spanloop.model.files.file_io import write_file
-from spanloop.view.gallery.exhibits import EXHIBITS, Exhibit, Start
+from spanloop.view.gallery.exhibits import EXHIBITS, Exhibit
 from spanloop.view.gallery.index import Card, index_page
+from spanloop.view.gallery.starts import Start
 from spanloop.view.page.live.live_page import write_live
 from spanloop.view.video.still import still
 

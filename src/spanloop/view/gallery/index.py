@@ -90,4 +90,5 @@ def _card(card: Card) -> str:
     if card.link:
         return f'<a class="card" href="{escape(card.link)}">{inside}<p class="facts">{escape(card.facts)}</p></a>'
     reason = f"It does not run live: {in_one_line(card.reason)}"
-    return f'<div class="card">{inside}<p class="facts">{escape(card.facts)}</p><p class="reason">{escape(reason)}</p></div>'
+    facts = f'<p class="facts">{escape(card.facts)}</p>'
+    return f'<div class="card">{inside}{facts}<p class="reason">{escape(reason)}</p></div>'
