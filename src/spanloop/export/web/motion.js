@@ -107,7 +107,7 @@ export class Motion {
     if (this._arrays.logged) this._arrays.logged[0] = 0;
   }
 
-  _advance(length, before = this._copies(TABLE.motion.changed)) {
+  _advance(length, before = TABLE.motion.changed.length ? this._copies(TABLE.motion.changed) : {}) {
     this._clock(length);
     const status = this._exports.step();
     if (!status) return;
