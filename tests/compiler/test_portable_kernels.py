@@ -10,7 +10,9 @@ from portable_code import Wasm
 
 import spanloop as sl
 from spanloop.algorithms import catalog
+from spanloop.compiler.portable.wasm_kernel import wasm_kernel
 from spanloop.compiler.render.single import FAR_ANGLE, NOT_FINITE, OFF_GUARD
+from spanloop.derivatives.tree_dynamics import FORWARD, TreeDerivatives
 from spanloop.errors import StateError, UnsupportedError
 
 
@@ -138,6 +140,12 @@ def test_an_angle_at_the_limit_is_answered():
 def test_kernels_without_a_module_say_what_to_do(options, words):
     with pytest.raises(UnsupportedError, match=words):
         _ = sl.compile(sl.zoo.puma(), "forward_dynamics", **options).wasm
+
+
+def test_a_derivative_that_loops_over_pairs_says_what_to_do():
+    plan = TreeDerivatives.of(sl.zoo.chain(20), FORWARD).plan
+    with pytest.raises(UnsupportedError, match="derivative='jvp'"):
+        wasm_kernel("derivatives", plan)
 
 
 def test_a_kernel_with_threads_has_the_module_of_one_thread():
