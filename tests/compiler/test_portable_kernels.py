@@ -48,7 +48,7 @@ def kernels(model):
     for function in FUNCTIONS:
         entry = catalog.FUNCTIONS[function]
         if not (entry.needs_tree if model.loops else entry.needs_closures):
-            yield sl.compile(model, function)
+            yield sl.compile(model, function, target="python")
 
 
 @pytest.mark.slow

@@ -153,7 +153,7 @@ def _motion(model: Model, options: Mapping[str, Any]) -> PortableMotion | None:
     step = options.get("step")
     if step is None:
         return None
-    if isinstance(step, bool) or not isinstance(step, Real) or not (math.isfinite(step) and step > 0):
+    if isinstance(step, bool) or not isinstance(step, Real) or not 0.0 < float(step) < math.inf:
         raise InputError(f"export: step is {step!r}; expected a length in seconds, as 1e-3")
     given, method = motion_arguments(model, options), options.get("method")
     robot = Dynamics(model, method=method if _is_forward(model, method) else None)
