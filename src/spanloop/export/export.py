@@ -25,6 +25,7 @@ def export(
     | file | form | options |
     |---|---|---|
     | .c | C99, a source and a header (docs/c_export.md) | name, real, parameters, forces, step, ... |
+    | .fmu | FMI 3.0, a motion for Co-Simulation and Model Exchange (docs/fmu.md) | docs/fmu.md lists them |
 
     Arguments:
         functions: names of functions as of sl.compile, or {name in the file: {"function": ..., options of sl.compile}};
@@ -79,8 +80,9 @@ def _refuse_unknown(writer: Writer, ending: str, options: Mapping[str, Any]) -> 
 def _writers() -> dict[str, Writer]:
     """The function that writes each kind of file: (model, functions, path, **options) -> path."""
     from spanloop.export.c_writer import write_c
+    from spanloop.export.fmu.fmu_writer import write_fmu
 
-    return {".c": write_c}
+    return {".c": write_c, ".fmu": write_fmu}
 
 
 def endings() -> str:
