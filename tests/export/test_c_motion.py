@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from c_code import Exported, Motion, needs_compiler
+from contact_stories import sphere
 
 import spanloop as sl
 from spanloop import zoo
@@ -58,15 +59,21 @@ def test_a_motion_is_that_of_simulate(name, tmp_path):
 
 
 @pytest.mark.slow
-def test_contacts_and_force_inputs_act_in_steps(tmp_path):
-    b = sl.Builder("box").body("box", 1.0, inertia=(0.01, 0.01, 0.01)).free("float", "world", "box")
-    model = b.contact("ground", "box", size=0.1).build() if hasattr(b, "ground") else zoo.quadruped()
-    touching = {"contacts": "steps"}
-    motion = Motion(Exported(model, [], tmp_path, step=1e-3, integrator="rk4", **touching), model)
-    run = sl.simulate(model, duration=0.05, step=1e-3, integrator="rk4", **touching)
-    for _ in range(len(run) - 1):
-        assert motion.step(np.zeros(model.nv)) == 0
-    assert np.abs(motion.state()[0] - run.q[-1]).max() < 1e-12
+@pytest.mark.parametrize("impacts", ["steps", "events"])
+def test_contacts_act_in_steps(impacts, tmp_path):
+    """A ball falls, bounces and slides: 0.2 s with an impact."""
+    model = sphere(0.4, radius=0.1, restitution=0.5)
+    options = {"q": [1, 0, 0, 0, 0, 0, 0.15], "v": [0, 0, 3, 0.5, 0, 0], "contacts": impacts, "integrator": "rk4"}
+    code = Exported(model, [], tmp_path, step=1e-3, **options)
+    motion = Motion(code, model)
+    run = sl.simulate(model, duration=0.2, step=1e-3, **options)
+    assert run.v[:, 5].min() < -0.5 < 0.2 < run.v[:, 5].max()  # it bounced
+    for _ in range(200):
+        assert motion.step(np.zeros(6)) == 0
+    q, v = motion.state()
+    assert np.abs(q - run.q[-1]).max() < 1e-12
+    assert np.abs(v - run.v[-1]).max() < 1e-11
+    assert "there is no arm_set_state" in code.path.with_suffix(".h").read_text()
 
 
 def test_forces_on_bodies_are_inputs_after_the_torques(tmp_path):

@@ -12,7 +12,7 @@ import pytest
 
 import spanloop as sl
 
-STRICT = "-std=c99 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wdouble-promotion -Werror".split()
+STRICT = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wdouble-promotion", "-Werror"]
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 REAL = {"double": (np.float64, ctypes.c_double), "float": (np.float32, ctypes.c_float)}
 
