@@ -19,13 +19,13 @@ DYNAMICS = ("forward_dynamics", "bias", "mass_matrix", "energy")
 def floating() -> sl.Model:
     """A free body with an arm."""
     b = sl.Builder("floating").body("base", 3.0, inertia=(0.2, 0.3, 0.4)).body("arm", 1.0, (0.2, 0.0, 0.1), (0.02,) * 3)
-    return b.free("root", "world", "base").revolute("hinge", "base", "arm", (0.1, 0.0, 0.2), axis="y").build()
+    return b.free("root", "world", "base").revolute("hinge", "base", "arm", "y", (0.1, 0.0, 0.2)).build()
 
 
 MODELS = {
     "puma": (zoo.puma, None, {}),
     "tree": (lambda: zoo.tree(6, 2, seed=2), None, {}),
-    "floating": (lambda: floating(), None, {}),
+    "floating": (floating, None, {}),
     "four_bar": (zoo.four_bar, zoo.four_bar_start, {}),
     "five_bar": (zoo.five_bar, None, {}),
     "live": (lambda: zoo.chain(3, seed=4), None, {"parameters": "live"}),
