@@ -57,7 +57,9 @@ if compiler() is None:
 model = sl.zoo.puma()
 start = np.array([0.0, -0.8, 1.2, 0.0, 0.6, 0.0])
 goal = np.array([0.7, -0.3, 0.8, 0.4, 0.2, -0.5])
-moves = {j.name: control.quintic(float(a), float(b), duration=0.8) for j, a, b in zip(model.joints, start, goal)}
+moves = {
+    j.name: control.quintic(float(a), float(b), duration=0.8) for j, a, b in zip(model.joints, start, goal, strict=True)
+}
 law = control.computed_torque(model, moves, kp=900.0, kd=60.0)
 
 # ---- to the board
@@ -91,8 +93,8 @@ reference = sl.simulate(model, start, controller=law, **options)
 
 # ---- how well
 
-times, q, v, torques = (np.array(x) for x in zip(*asked))
-exact = np.array([law.torques(t, a, b, [], []) for t, a, b in zip(times, q, v)], float)
+times, q, v, torques = (np.array(x) for x in zip(*asked, strict=True))
+exact = np.array([law.torques(t, a, b, [], []) for t, a, b in zip(times, q, v, strict=True)], float)
 off = np.abs(torques - exact).max() / np.abs(exact).max()
 print(f"{len(asked)} answers; torques are off by {off:.0e} of the largest, {np.abs(exact).max():.1f} N m")
 print(f"the arm ends {np.abs(run.q[-1] - goal).max():.0e} rad from its goal")

@@ -21,8 +21,10 @@ def closed_states(model: Model, start: Any, count: int) -> list[tuple[np.ndarray
         q = robot.assemble(q)
     size, out = _sizes(model), []
     for k in range(count):
-        at = np.asarray(robot.integrate(q, (0.0 if k == 0 else 0.3) * size * rng.standard_normal(model.nv)), float)
-        v = 0.5 * size * rng.standard_normal(model.nv)
+        at: np.ndarray = np.asarray(
+            robot.integrate(q, (0.0 if k == 0 else 0.3) * size * rng.standard_normal(model.nv)), float
+        )
+        v: np.ndarray = 0.5 * size * rng.standard_normal(model.nv)
         try:
             if closed:
                 at, v = robot.project(robot.assemble(at) if k else at, v)
