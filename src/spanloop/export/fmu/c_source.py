@@ -76,7 +76,9 @@ class Unit:
         plan = PortablePlan(with_flags(f.plan, "double"), (f.size, FLAGS), WHOLE, LENGTH)
         arrays = [*f.reads, f.name, _FLAGS]
         call = ", ".join(f"m + {at[n]}" for n in arrays)
-        return plan_function(plan, f"{f.name}_plan", "double") + f"""static int model_{f.name}(double *m)
+        return (
+            plan_function(plan, f"{f.name}_plan", "double")
+            + f"""static int model_{f.name}(double *m)
 {{
     int k, bits;
     {f.name}_plan({call});
@@ -86,6 +88,7 @@ class Unit:
     return bits;
 }}
 """
+        )
 
     def _shown(self, memory: Memory) -> str:
         """The velocities that a step begins with."""

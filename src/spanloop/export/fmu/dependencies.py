@@ -27,5 +27,3 @@ def dependencies(function: UnitFunction, variables: Sequence[Variable]) -> list[
         found = [reference[a] for k, a in enumerate(arrays) if bits >> k & 1 and a in reference]
         out.append(sorted(found))
     return out
-
-

@@ -61,7 +61,9 @@ def write_fmu(
 ) -> Path:
     """Write a model as an FMU; docs/fmu.md describes the options."""
     if functions:
-        raise InputError(f"export: an FMU has no functions {list(functions)}; write sl.export(model, {str(path)!r}, ...)")
+        raise InputError(
+            f"export: an FMU has no functions {list(functions)}; write sl.export(model, {str(path)!r}, ...)"
+        )
     unknown = [x for x in options if x not in _PASSED]
     if unknown:
         known = (*_PASSED, *_OWN)
@@ -136,7 +138,15 @@ def _files(made: _Made, identifier: str, binary: bool) -> dict[str, str | bytes]
 
     def described(token: str) -> str:
         return Description(
-            unit.name, identifier, token, unit.variables, made.dependencies, unit.step, unit.kinds, unit.closes, made.ends
+            unit.name,
+            identifier,
+            token,
+            unit.variables,
+            made.dependencies,
+            unit.step,
+            unit.kinds,
+            unit.closes,
+            made.ends,
         ).text()
 
     digest = hashlib.sha256((source + described(TOKEN)).encode()).hexdigest()
