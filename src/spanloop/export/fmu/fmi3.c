@@ -433,13 +433,11 @@ static status none(void *s, size_t n, const char *function)
 }
 
 #define NO_VARIABLES(type, word)                                                                          \
-    EXPORT status fmi3Get##word(void *s, const uint32_t references[], size_t n, type values[], size_t m); \
     EXPORT status fmi3Get##word(void *s, const uint32_t references[], size_t n, type values[], size_t m)  \
     {                                                                                                     \
         (void)references, (void)values, (void)m;                                                          \
         return none(s, n, "fmi3Get" #word);                                                               \
     }                                                                                                     \
-    EXPORT status fmi3Set##word(void *s, const uint32_t references[], size_t n, const type values[], size_t m); \
     EXPORT status fmi3Set##word(void *s, const uint32_t references[], size_t n, const type values[], size_t m) \
     {                                                                                                     \
         (void)references, (void)values, (void)m;                                                          \
@@ -589,7 +587,8 @@ EXPORT status fmi3CompletedIntegratorStep(void *given, bool forward, bool *event
     (void)forward;
     *event = *end = false;
     if (expect(s, CONTINUOUS, "fmi3CompletedIntegratorStep")) return ERROR;
-    if (CLOSES && !model_closing(s->now.m) && drift(s->now.m) > DRIFT) *event = s->now.drifted = 1;
+    s->now.drifted = CLOSES && !model_closing(s->now.m) && drift(s->now.m) > DRIFT;
+    *event = s->now.drifted != 0;
     return OK;
 }
 

@@ -14,7 +14,7 @@ import numpy as np
 from spanloop.errors import InputError, UnsupportedError, nearest
 from spanloop.export.fmu.archive import archive
 from spanloop.export.fmu.binary import library, library_name, platform_tuple
-from spanloop.export.fmu.c_source import TOKEN, Unit, quaternions
+from spanloop.export.fmu.unit_source import TOKEN, Unit, quaternions
 from spanloop.export.fmu.dependencies import dependencies
 from spanloop.export.fmu.fmu_inputs import Actions, actions
 from spanloop.export.fmu.model_description import Description, build_description
@@ -28,7 +28,7 @@ from spanloop.export.fmu.unit_functions import (
     rates,
     without_exchange,
 )
-from spanloop.export.fmu.variables import POSITION, RATE, VELOCITY, Variable, chosen_parameters, variables
+from spanloop.export.fmu.variables import PARAMETER, POSITION, VELOCITY, Variable, chosen_parameters, variables
 from spanloop.export.portable_motion import PortableMotion
 from spanloop.model import Model
 from spanloop.model.files.file_io import write_file
@@ -84,7 +84,7 @@ class _Made:
     """A unit and what its description says."""
 
     unit: Unit
-    dependencies: Mapping[int, Sequence[int] | None]
+    dependencies: Mapping[int, Sequence[int]]
     ends: bool
     motion: PortableMotion
     note: str
@@ -156,18 +156,16 @@ def _files(made: _Made, identifier: str, binary: bool) -> dict[str, str | bytes]
     return files
 
 
-def _dependencies(
-    functions: Sequence[UnitFunction], found: Sequence[Variable], closed: bool
-) -> dict[int, list[int] | None]:
-    """What outputs and rates depend on, by their references; None where projections let them depend on everything."""
-    out: dict[int, list[int] | None] = {}
-    rows = {f.name: None if closed else dependencies(f, found) for f in functions}
+def _dependencies(functions: Sequence[UnitFunction], found: Sequence[Variable], closed: bool) -> dict[int, list[int]]:
+    """What outputs and rates depend on, by their references; projections to closed loops join all states."""
+    joined = {x.reference for x in found if closed and x.kind in (PARAMETER, POSITION, VELOCITY)}
+    rows = {f.name: dependencies(f, found) for f in functions}
+    out: dict[int, list[int]] = {}
     for x in found:
         if x.kind in (POSITION, VELOCITY):
-            out[x.reference] = None if closed else [x.reference]
+            out[x.reference] = sorted({x.reference, *joined})
         elif x.array in rows:
-            own = rows[x.array]
-            out[x.reference] = None if own is None else own[x.place]
+            out[x.reference] = sorted({*rows[x.array][x.place], *joined})
     return out
 
 

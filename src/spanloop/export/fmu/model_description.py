@@ -19,14 +19,14 @@ OPTIONS = "-O2 -std=c99 -ffp-contract=off"  # of compilers
 class Description:
     """What the description of a unit says.
 
-    dependencies: for each output and rate, by its reference, what it depends on; None where it may be everything.
+    dependencies: for each output and rate, by its reference, the references that it depends on.
     """
 
     name: str
     identifier: str
     token: str
     variables: Sequence[Variable]
-    dependencies: Mapping[int, Sequence[int] | None]
+    dependencies: Mapping[int, Sequence[int]]
     step: float
     kinds: Sequence[str]
     closes: bool  # whether Model Exchange needs projections
@@ -111,10 +111,7 @@ class Description:
         return out + [self._unknown("InitialUnknown", x, first) for x in (*outputs, *rates) if x.start is None]
 
     def _unknown(self, element: str, x: Variable, known: set[int]) -> str:
-        found = self.dependencies[x.reference]
-        if found is None:
-            return _element(element, valueReference=x.reference)
-        listed = " ".join(str(k) for k in found if k in known)
+        listed = " ".join(str(k) for k in self.dependencies[x.reference] if k in known)
         return _element(element, valueReference=x.reference, dependencies=listed)
 
 
