@@ -66,6 +66,8 @@ def write_fmu(
     if unknown:
         known = (*_PASSED, *_OWN)
         raise InputError(f"export: an FMU takes no option {unknown[0]!r}; {nearest(unknown[0], known)}")
+    if isinstance(step, bool) or not isinstance(step, int | float) or not 0.0 < step < np.inf:
+        raise InputError(f"export: step is {step!r}; expected the length of a step in seconds, a positive number")
     identifier = _identifier(path, name)
     names = chosen_parameters(model, parameters)
     shown = _frames(model, frames)

@@ -22,6 +22,13 @@ from spanloop.model import Model
 TOKEN = "@TOKEN@"  # stands for the token, which is a hash of everything else
 _INCLUDES = ("float.h", "math.h", "stdarg.h", "stdbool.h", "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "string.h")
 _FLAGS = "flags"
+_NO_RATES = """#define AT_RATES 0
+static int model_rates(double *m)
+{
+    (void)m;
+    return 1;
+}
+"""
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,7 @@ class Unit:
             sincos_function("double"),
             steps.source(),
             *(self._function(f, memory) for f in self.functions),
+            *([] if "rates" in memory.places else [_NO_RATES]),
             self._shown(memory),
             *self._definitions(memory),
             *self._tables(memory),
