@@ -68,7 +68,8 @@ def test_a_plan_may_have_no_outputs_no_inputs_or_arrays_of_size_zero(run):
     (found,) = run(small_plan([], lambda: [2.5, -math.inf]), (2,), 800, [])
     assert found.tolist() == [2.5, -math.inf]
     empty, full = run(small_plan([("a", 1), ("b", 0)], lambda a, b: [a[0]]), (0, 1), 800, [np.ones(1), np.ones(0)])
-    assert len(empty) == 0 and full.tolist() == [1.0]
+    assert len(empty) == 0
+    assert full.tolist() == [1.0]
 
 
 # ---- arrays that a call reads and writes

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -100,7 +101,7 @@ def plan_in_wasm(plan: Plan, sizes: Sequence[int], length: int, inputs: Sequence
     code = b"".join(w.i32(8 * int(x)) for x in places[:-1]) + w.call(number)
     exports = {"run": module.add([], [], [], code)}
     ran = Wasm(module.binary(exports, 8 * (int(places[-1]) + p.segments.n_slots) or 8))
-    parts = [ran.memory[a:b] for a, b in zip(places, places[1:], strict=False)]
+    parts = [ran.memory[a:b] for a, b in pairwise(places)]
     for part, x in zip(parts, inputs, strict=False):
         part[:] = x
     ran.call("run")
@@ -153,7 +154,7 @@ def run_together(
     for k in range(steps + 1):
         found = []
         for x in both:
-            view(x, "t")[:] = k * motion.step
+            view(x, "t")[:], view(x, "h")[:] = k * motion.step, motion.step
             if controls is not None:
                 view(x, "u")[:] = controls(k)
             if s.begin:

@@ -8,7 +8,21 @@ import numpy as np
 
 from spanloop.compiler.lower import Plan
 from spanloop.compiler.trace import (
-    ADD, BOTH, COSINE, DIVIDE, EITHER, LESS, MULTIPLY, NEGATE, NOT, ROOT, SELECT, SINE, SUBTRACT, Condition, Expression,
+    ADD,
+    BOTH,
+    COSINE,
+    DIVIDE,
+    EITHER,
+    LESS,
+    MULTIPLY,
+    NEGATE,
+    NOT,
+    ROOT,
+    SELECT,
+    SINE,
+    SUBTRACT,
+    Condition,
+    Expression,
     Graph,
 )  # fmt: skip
 

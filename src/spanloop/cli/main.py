@@ -33,6 +33,8 @@ COMMANDS = {
     "inverse": "compute the torques that move a mechanism along a path",
     "reach": "find the joint coordinates that bring frames to targets",
     "modes": "natural frequencies, damping and shapes about an equilibrium",
+    "page": "write a page in which a mechanism runs and can be grabbed, or the page of a run",
+    "gallery": "write the zoo as live pages, with an index",
     "view": "show a mechanism or a run in the browser, live",
     "plot": "plot a run",
     "count": "count the operations of every function and method",
@@ -46,6 +48,7 @@ COMMANDS = {
 FIRST_STEPS = """first steps:
   spanloop demo
   spanloop zoo list
+  spanloop page zoo:slider_crank --v crank_hinge=9
   spanloop simulate zoo:four_bar --v crank_hinge=2 --output run.html
   spanloop COMMAND --help
 """

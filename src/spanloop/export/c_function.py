@@ -86,23 +86,24 @@ class CFunction:
         return plan_function(self.portable, own, real, sincos) + f"\n{self.head}\n{{\n{body}}}\n\n"
 
 
-def shared_functions(prefix: str, real: str) -> str:
-    """Source of what all functions use: tests of arrays, and NaN for results that are refused."""
-    zero = number(0.0, real)
-    return f"""static int {prefix}_not_finite(const {real} *x, int size)
+def shared_functions(prefix: str, real: str) -> dict[str, str]:
+    """Sources by name of what functions use: a test of arrays, and NaN for results that are refused."""
+    test = f"""static int {prefix}_not_finite(const {real} *x, int size)
 {{
     int k, bad = 0;
-    for (k = 0; k < size; k++) bad |= !(x[k] - x[k] == {zero});
+    for (k = 0; k < size; k++) bad |= !(x[k] - x[k] == {number(0.0, real)});
     return bad;
 }}
 
-static void {prefix}_refuse({real} *x, int size)
+"""
+    refuse = f"""static void {prefix}_refuse({real} *x, int size)
 {{
     int k;
     for (k = 0; k < size; k++) x[k] = {number(math.nan, real)};
 }}
 
 """
+    return {f"{prefix}_not_finite": test, f"{prefix}_refuse": refuse}
 
 
 def status_text(prefix: str) -> str:

@@ -12,6 +12,7 @@ from spanloop.export.c_motion import CMotion
 from spanloop.export.c_names import comment, identifiers, quoted
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
+from spanloop.model.parts import Joint
 from spanloop.simulation.controllers import AppliedForces
 
 MARK = "written by spanloop"  # of our headers: another header is not overwritten
@@ -75,7 +76,7 @@ def _title(model: Model, prefix: str, real: str, motion: CMotion | None, options
         lines += ["", f"Motion: integrator '{m.integrator}', steps of {m.step!r} s, {motion.operations} operations."]
         if not motion.can_be_set:
             lines.append(f"Its contacts or events carry more than q and v: there is no {prefix}_set_state.")
-    return "/* " + "\n   ".join(lines) + " */\n\n"
+    return "/* " + "\n".join(f"   {line}".rstrip() for line in lines).lstrip() + " */\n\n"
 
 
 def _shown(x: Any) -> str:
@@ -117,7 +118,7 @@ def _order(model: Model, prefix: str) -> str:
         for k, (joint, name) in enumerate(zip(moving, names, strict=True)):
             s = model.q_slice(joint.name) if letter == "Q" else model.v_slice(joint.name)
             count = s.stop - s.start
-            units = ", ".join(joint.kind.units) if letter == "V" or count == len(joint.kind.units) else "see the joint"
+            units = _units(joint, letter, count)
             many = f", {count} numbers" if count > 1 else ""
             end = "," if k < len(moving) - 1 else ""
             note = f"{joint.kind.name} joint {quoted(joint.name)}{many} [{units}]"
@@ -125,6 +126,16 @@ def _order(model: Model, prefix: str) -> str:
         out += f"/* Where each joint begins in {word}. */\nenum {prefix}_place_in_{letter.lower()} {{\n"
         out += "\n".join(lines) + "\n};\n\n"
     return out
+
+
+def _units(joint: Joint, letter: str, count: int) -> str:
+    """The units of a joint's coordinates or velocities."""
+    own = joint.kind.units
+    if letter == "V":
+        return ", ".join(f"{unit}/s" for unit in own)
+    if count == len(own):
+        return ", ".join(own)
+    return "unit quaternion w, x, y, z" + (", position in m" if count > 4 else "")
 
 
 def _parameters(model: Model, upper: str) -> str:

@@ -38,6 +38,7 @@ class CMotion:
     real: str
     sincos: str
     inputs: str = "torques [N m] or forces [N] at the joints"
+    has_force_inputs: bool = False  # u are torques and forces on bodies
 
     @cached_property
     def steps(self) -> CSchedule:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spanloop.algorithms import catalog
-from spanloop.compiler.lower import Plan
+from spanloop.compiler.lower import PairSystem, Plan
 from spanloop.errors import InputError, SpanloopWarning, UnsupportedError, listed
 from spanloop.export.c_function import Argument, CFunction
 from spanloop.export.c_names import identifier, prefix_of
@@ -124,15 +124,15 @@ def c_functions(
 ) -> list[tuple[Request, Any, CFunction]]:
     """Each request with its kernel and its C function."""
     dtype = "float64" if real == "double" else "float32"
-    return [(r, k, c_function(r, k, prefix, real)) for r in requests for k in (r.kernel(model, dtype),)]
+    return [(r, k, c_function(model, r, k, prefix, real)) for r in requests for k in (r.kernel(model, dtype),)]
 
 
-def c_function(request: Request, kernel: Any, prefix: str, real: str) -> CFunction:
+def c_function(model: Model, request: Request, kernel: Any, prefix: str, real: str) -> CFunction:
     """The C function of a kernel; UnsupportedError where it has no portable form."""
     plan = kernel.plan
-    label = f"export: {request.function} of {kernel.definition.model.name!r}"
+    label = f"export: {request.function} of {model.name!r}"
     if not isinstance(plan, Plan):
-        if hasattr(plan, "front"):
+        if isinstance(plan, PairSystem):
             raise UnsupportedError(
                 f"{label}: these derivatives are loops over pairs of DoF, which have no form in C. "
                 "Export derivative='jvp' or 'vjp'"

@@ -205,7 +205,7 @@ def _inputs(motion: CMotion) -> np.ndarray:
         return np.zeros(0)
     problem = motion.motion.problem
     given = np.array(motion.motion.start["u"], float)
-    if not problem.applied.inputs_are_torques or given.any():
+    if not problem.applied.inputs_are_torques and not motion.has_force_inputs:
         return given
     try:
         size = 0.1 * float(np.abs(problem.robot.gravity_torques(problem.q[0])).max(initial=0.0))
@@ -218,8 +218,8 @@ def _reference(motion: CMotion, u: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
     """q and v after a few steps of sl.simulate, and how many there are."""
     m = motion.motion
     given = dict(m.arguments)
-    if m.problem.applied.inputs_are_torques and len(u):
-        given["tau"] = u
+    if len(u):
+        given["tau" if m.problem.applied.inputs_are_torques or "controller" not in given else "inputs"] = u
     integrator = Integrator(m.integrator, dtype=m.dtype, progress=False)
     run = simulate(m.problem.robot, duration=STEPS * m.step, step=m.step, integrator=integrator, **given)
     grid = np.arange(STEPS + 1) * m.step

@@ -116,7 +116,7 @@ def _motion(model: Model, prefix: str, real: str, sincos: str, options: Mapping[
     words = "inputs of the controller" if options.get("controller") else "torques [N m] or forces [N] at the joints"
     if bodies:
         words += f", then [torque; force] on each of {', '.join(bodies)} at its origin in world axes [N m; N]"
-    return CMotion(motion, prefix, real, sincos, comment(words))
+    return CMotion(motion, prefix, real, sincos, comment(words), bool(bodies))
 
 
 def _is_forward(model: Model, method: Any) -> bool:
@@ -177,20 +177,14 @@ def _source(
     title = f"/* {comment(model.name)}: written by spanloop {__version__}. The header documents the functions. */\n"
     includes = f'#include "{_in_quotes(file or prefix + ".h")}"\n\n#include <float.h>\n#include <math.h>\n'
     includes += "#include <string.h>\n\n"
-    parts = [title, includes, _guards(real), shared_functions(prefix, real)]
-    parts.append(sincos_function(real, f"{prefix}_sincos") + "\n")
-    parts += [f.source(f"{prefix}_sincos") for f in functions]
+    parts = [f.source(f"{prefix}_sincos") for f in functions]
     if motion:
         parts.append(motion.source())
     parts += [_parameters(model, prefix, real, functions, motion), status_text(prefix), test]
-    text = "".join(parts)
-    return text if f"{prefix}_sincos(" in text.replace(f"static void {prefix}_sincos(", "") else _without(text, prefix)
-
-
-def _without(text: str, prefix: str) -> str:
-    """The source without the function of sines, where nothing calls it."""
-    begin = text.index(f"static void {prefix}_sincos(")
-    return text[:begin] + text[text.index("\n}\n", begin) + 3 :]
+    rest = "".join(parts)
+    shared = {**shared_functions(prefix, real), f"{prefix}_sincos": sincos_function(real, f"{prefix}_sincos") + "\n"}
+    used = "".join(text for name, text in shared.items() if f"{name}(" in rest)
+    return title + includes + _guards(real) + used + rest
 
 
 def _guards(real: str) -> str:

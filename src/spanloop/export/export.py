@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,43 @@ from spanloop.model import Model
 Writer = Callable[..., Path]
 
 
-def export(model: Model, functions: str | Path | Sequence[str], path: str | Path | None = None, **options: Any) -> Path:
+def export(
+    model: Model,
+    functions: str | Path | Sequence[str] | Mapping[str, Any],
+    path: str | Path | None = None,
+    **options: Any,
+) -> Path:
     """Write functions or a motion of a model as code for other programs; the ending of the file names the form.
 
     | file | form | options |
     |---|---|---|
-    | `.fmu` | a motion for Co-Simulation and Model Exchange (FMI 3.0) | docs/fmu.md |
+    | .c | C99, a source and a header (docs/c_export.md) | name, real, parameters, forces, step, ... |
+    | .fmu | FMI 3.0, a motion for Co-Simulation and Model Exchange (docs/fmu.md) | docs/fmu.md lists them |
+
+    Arguments:
+        functions: names of functions as of sl.compile, or {name in the file: {"function": ..., options of sl.compile}};
+            they may be left out: sl.export(model, "arm.c", step=1e-3).
+        path: the file; the ending chooses the form.
+        name: prefix of all names in C; by default the file's.
+        real: "double" or "float".
+        parameters, forces, frame, frames, expressed_in, points, method, near, on_singular, regroup, open_chain,
+            lowering: as of sl.compile, for those of the functions that take them. forces may also be what acts on the
+            motion, a table or a function as of sl.simulate.
+        step: length of the steps of a motion [s]; without it there is none.
+        integrator, q, v, limits, closures, events, contacts, start: of the motion, as of sl.simulate.
+        controller, inputs: a traced controller, as of sl.simulate; a function of the file, and acts in the motion.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        InputError: an option or name does not fit. UnsupportedError: a function has no form in this file.
+        FileError: the file cannot be written; nothing is left half written.
+
+    Example:
+        >>> path = sl.export(sl.zoo.pendulum(2), ["forward_dynamics"], "arm.c", step=1e-3, integrator="rk4")
+        >>> path.with_suffix(".h").exists()
+        True
     """
     checked_model(model, "export")
     where: Any = functions if path is None else path
@@ -28,7 +59,8 @@ def export(model: Model, functions: str | Path | Sequence[str], path: str | Path
     ending = Path(where).suffix.lower()
     if ending not in _writers():
         raise InputError(f"export: {where} ends in {ending!r}; expected {_endings()}")
-    return _writers()[ending](model, (names,) if isinstance(names, str) else tuple(names), Path(where), **options)
+    chosen = names if isinstance(names, Mapping) else (names,) if isinstance(names, str) else tuple(names)
+    return _writers()[ending](model, chosen, Path(where), **options)
 
 
 def _writers() -> dict[str, Writer]:

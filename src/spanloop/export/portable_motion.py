@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,7 @@ from spanloop.compiler.lower import Schedule
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError
 from spanloop.model import Model
+from spanloop.model.parameters import Varied
 from spanloop.simulation.integrators.integrator import AUTO, Integrator, schedule
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import Problem
@@ -27,6 +28,7 @@ class PortableMotion:
     integrator: str
     step: float
     dtype: str = "float64"  # "float32": sums are compensated
+    compact: bool = False
     arguments: Mapping[str, Any] = field(default_factory=dict)  # of sl.simulate, but for step and integrator
 
     @staticmethod
@@ -38,9 +40,15 @@ class PortableMotion:
         step: float = 1e-3,
         integrator: str = AUTO,
         dtype: str = "float64",
+        varied: Sequence[str] = (),
+        compact: bool = False,
         **options: Any,
     ) -> PortableMotion:
-        """The motion of sl.simulate's arguments; options: those that say what acts (tau, controller, forces, ...)."""
+        """The motion of sl.simulate's arguments; options: those that say what acts (tau, controller, forces, ...).
+
+        varied: names of parameters (model.parameters().names) that are the array "p" of every step. compact: shorter
+        code that takes a little longer (step_schedule.py).
+        """
         robot = robot if isinstance(robot, Dynamics) else Dynamics(robot)
         chosen = Integrator(integrator)
         if chosen.adaptive:
@@ -49,12 +57,13 @@ class PortableMotion:
         if len(problem) != 1:
             raise InputError(f"this is a batch of {len(problem)} runs; portable code moves one")
         problem, chosen = with_stiffness(problem, chosen, step)
-        return PortableMotion(problem, chosen.name, step, dtype, {"q": q, "v": v, **options})
+        problem = with_varied(problem, tuple(varied))
+        return PortableMotion(problem, chosen.name, step, dtype, compact, {"q": q, "v": v, **options})
 
     @cached_property
     def schedule(self) -> Schedule:
         """The calls of one step."""
-        return schedule(self.problem.system, self.problem.events, self.integrator, self.dtype)
+        return schedule(self.problem.system, self.problem.events, self.integrator, self.dtype, self.compact)
 
     @cached_property
     def start(self) -> dict[str, np.ndarray]:
@@ -66,3 +75,15 @@ class PortableMotion:
         if s.controls:
             found["u"] = np.asarray(p.inputs.at(p.batch, np.zeros((1, 1), int)), float)[0, 0]
         return {n: np.asarray(x, float) for n, x in found.items()}
+
+
+def with_varied(problem: Problem, names: tuple[str, ...]) -> Problem:
+    """The problem with these parameters as inputs of every step, at the model's own values."""
+    if not names:
+        return problem
+    if problem.system.live:
+        raise InputError("parameters are given as numbers and vary, too; give a model with these parameters instead")
+    start = Varied.of(problem.model, names, "varied").start
+    system = replace(problem.system, varied=names)
+    rows = {**problem.constant_rows(), "p": start[None]} if problem.system.constants else {"p": start[None]}
+    return replace(problem, system=system, constants=np.concatenate([rows[n] for n in system.constants], axis=1))

@@ -30,7 +30,8 @@ def unrolled_plan(spec: KernelSpec) -> Plan:
     inputs, shape = spec.signature()
     traced = traced_inputs(inputs)
     answer, demands = spec.compute(traced)
-    guards = [*unit_conditions(spec.model, traced), *parameter_conditions(spec.model, traced)]
+    guards = [*unit_conditions(spec.model, traced), *parameter_conditions(spec.model, spec.with_all_parameters(traced))]
+    guards = [g for g in guards if not isinstance(g, bool)]  # of numbers that do not vary
     return Plan.of(spec.name, traced, shape, answer, guards, [a < b for a, b in demands])
 
 

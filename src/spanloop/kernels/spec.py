@@ -22,7 +22,7 @@ from spanloop.errors import InputError, Reason, Refusal, UnsupportedError, neare
 from spanloop.kernels import lowering, state_refusals
 from spanloop.model import Model
 from spanloop.model.motors import reflected
-from spanloop.model.parameters import Parameters
+from spanloop.model.parameters import Parameters, Varied
 from spanloop.sweeps import Program, walk, walked
 from spanloop.sweeps.operators import Operator
 from spanloop.sweeps.tested_pivots import PivotTest
@@ -67,6 +67,7 @@ class KernelSpec:
     is_other: bool = False  # answers for another spec: asks no further ones
     adds_armature: bool = False  # takes the input `armature` (nv), which adds to that of the joints
     captures: tuple[str, ...] = ()  # loops and couplings whose frames b and offsets are the input `captured`
+    varied: Varied | None = None  # of live parameters those that are inputs; None: all
     assembly: Redundancy | None = None  # of the assembly that the kernel is for; None: of those near the neutral state
 
     @staticmethod
@@ -75,7 +76,7 @@ class KernelSpec:
         name: str,
         *,
         method: str | None = None,
-        parameters: str = "baked",
+        parameters: str | Sequence[str] = "baked",
         forces: str | Sequence[str] = (),
         frame: str | None = None,
         expressed_in: str | None = None,
@@ -83,7 +84,7 @@ class KernelSpec:
         points: str | Sequence[str] = (),
         open_chain: str | None = None,
         feedback: bool = False,
-        with_forces: bool = False,
+        with_forces: bool | str = False,
         regroup: bool = True,
         on_singular: str = "raise",
         refuses_open: bool = True,
@@ -98,14 +99,17 @@ class KernelSpec:
         """The spec of a function of the catalog; arguments as of `sl.compile`.
 
         feedback: adds the input `gains`, which feeds closure errors back. refuses_open: False computes open loops too.
-        with_forces: the answer of forward dynamics has the forces of all closure rows, after the accelerations.
+        with_forces: the answer of forward dynamics has the forces of all closure rows, after the accelerations; "any
+        axes": along rows in the axes of either frame of a closure.
         adds_armature: adds the input `armature`, inertia at every degree of freedom beside the model's own.
         captures: adds the input `captured`, the frames b of these switchable loops and the offsets of these couplings
         (topology/captured_frames.py).
         near: a closed state q (nq,) of the assembly that the kernel is for.
+        parameters: names of those that are inputs, too; the others are compiled in.
         """
         checked_model(model, name)
-        live = _chosen("parameters", parameters) == "live"
+        varied = None if isinstance(parameters, str) else Varied.of(model, tuple(parameters), name)
+        live = varied is not None or _chosen("parameters", str(parameters)) == "live"
         strict = _chosen("on_singular", on_singular) == "raise"
         closed = bool(model.loops or model.couplings)
         method, algorithm = catalog.algorithm(name, method, closed)
@@ -135,7 +139,7 @@ class KernelSpec:
         if with_forces:
             if "with_forces" not in algorithm.takes:
                 raise InputError(f"{name}: method {method!r} does not return forces of rows; 'elimination' does")
-            options["with_forces"] = True
+            options["with_forces"] = with_forces
         if captures:
             check_captures(model, captures, name)
             if method not in _CAPTURING:
@@ -147,7 +151,7 @@ class KernelSpec:
             algorithm,
             options,
             live,
-            regroup and not live,
+            regroup and (not live or (varied is not None and varied.only_gravity)),
             strict,
             refuses_open,
             _chosen("lowering", lowering),
@@ -157,6 +161,7 @@ class KernelSpec:
             assembly=None if near is None else redundancy_of(model, near, captures),
             adds_armature=adds_armature,
             captures=tuple(captures),
+            varied=varied,
         )
 
     @staticmethod
@@ -210,6 +215,7 @@ class KernelSpec:
             self.lowering,
             self.single,
             (self.coarse, self.refines, self.refined, self.adds_armature, self.captures),
+            self.varied,
             self.assembly and (sorted(self.assembly.dropped), sorted(self.assembly.weak), self.assembly.misaligned),
             source_hash(),
         )
@@ -264,7 +270,7 @@ class KernelSpec:
         sizes = {"q": self.model.nq, "start": self.model.nq, "forces": 6 * len(program.loaded), **program.sizes}
         inputs = tuple((n, sizes.get(n, self.model.nv)) for n in program.inputs)
         if self.live:
-            inputs += (("parameters", len(Parameters.of(self.model))),)
+            inputs += (("parameters", len(self.varied.places if self.varied else Parameters.of(self.model))),)
         if self.adds_armature:
             inputs += (("armature", self.model.nv),)
         if self.captures:
@@ -296,9 +302,18 @@ class KernelSpec:
     def mechanism_of(self, inputs: Mapping[str, Sequence[Any]]) -> Mechanism:
         """The mechanism with the model's numbers, or with the live ones among the inputs."""
         m, program = self.program
-        found = self._mechanism(inputs["parameters"], program.whole) if self.live else m
+        if self.regroup and self.varied is not None:  # inertias are numbers, and regrouped
+            found = replace(m, gravity=tuple(self.varied.expanded(inputs["parameters"])[:3]))
+        else:
+            found = self._mechanism(self.with_all_parameters(inputs)["parameters"], program.whole) if self.live else m
         found = found.with_armature(inputs["armature"]) if self.adds_armature else found
         return found.with_captured(inputs["captured"], self.captures) if self.captures else found
+
+    def with_all_parameters(self, inputs: Mapping[str, Sequence[Any]]) -> Mapping[str, Sequence[Any]]:
+        """The inputs, with all parameters where some of them vary."""
+        if self.varied is None or "parameters" not in inputs:
+            return inputs
+        return {**inputs, "parameters": self.varied.expanded(inputs["parameters"])}
 
     @functools.cached_property
     def _masses_differ(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -72,14 +73,19 @@ def input_fault(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
                             f"{length:.9g}; expected 1 to within {UNIT_TOLERANCE:g}. Divide it by its length",
                         )
         if name == "parameters":
-            for parameter, value in not_negative(spec.model, [float(v) for v in x]):
+            for parameter, value in not_negative(spec.model, _all_parameters(spec, x)):
                 if value < -NEGLIGIBLE:
                     words = f"parameters: {parameter!r} is {value:g}; must be >= 0"
                     return Refusal(Reason.IMPOSSIBLE_PARAMETER, words)
-            for body, value in proportions(spec.model, [float(v) for v in x]):
+            for body, value in proportions(spec.model, _all_parameters(spec, x)):
                 if value < -NEGLIGIBLE:
                     return Refusal(Reason.IMPOSSIBLE_PARAMETER, f"parameters: {out_of_proportion(body)}")
     return None
+
+
+def _all_parameters(spec: KernelSpec, values: np.ndarray) -> Sequence[float]:
+    """All parameters of the model, in floats, where these are inputs."""
+    return spec.with_all_parameters({"parameters": [float(x) for x in values]})["parameters"]
 
 
 def _open_loop(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
@@ -126,7 +132,9 @@ def _singular_joint(spec: KernelSpec, *arrays: np.ndarray, slack: float = 1.0) -
     given = {n: [float(v) for v in x] for (n, _), x in zip(spec.signature()[0], arrays, strict=True)}
     if "q" not in given:
         return None
-    m = replace(mechanism(spec.model, given.get("parameters")), single=spec.single, coarse=spec.coarse)
+    m = replace(
+        mechanism(spec.model, spec.with_all_parameters(given).get("parameters")), single=spec.single, coarse=spec.coarse
+    )
     tested = PivotTest(m, IN_MATRIX if spec.method in ("composite_body", "unit_vector") else IN_SWEEPS)
     numbers = walked(operational_space.pivots(m, tested), m, given)[0]
     return tested.refusal(m, [(slack * x, pivot) for x, pivot in zip(numbers[::2], numbers[1::2], strict=True)])

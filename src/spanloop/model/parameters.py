@@ -61,6 +61,45 @@ class Parameters:
         return Parameters(self.names, new)
 
 
+@dataclass(frozen=True)
+class Varied:
+    """Some parameters of a model as inputs, the others as numbers; places: in model.parameters()."""
+
+    places: tuple[int, ...]
+    own: tuple[float, ...]  # all parameters of the model
+
+    @staticmethod
+    def of(model: Model, names: Sequence[str], who: str) -> Varied:
+        """The parameters of these names; raises InputError for one that is unknown or cannot vary alone."""
+        known = Parameters.of(model)
+        places = [known.index(name) for name in names]
+        for name in names:
+            if names.count(name) > 1:
+                raise InputError(f"{who}: parameter {name!r} is named twice; name it once")
+            for joint in model.joints:
+                own = name.removeprefix(f"{joint.child}.").split(".")[0] if name.startswith(f"{joint.child}.") else ""
+                if joint.kind.bends and own in ("mass", "center", "inertia"):
+                    raise InputError(f"{who}: parameter {name!r} cannot vary alone: {out_of_proportion(joint.child)}")
+        return Varied(tuple(places), tuple(known.values.tolist()))
+
+    @property
+    def only_gravity(self) -> bool:
+        """Whether gravity alone varies."""
+        return all(k < len(_AXES) for k in self.places)
+
+    @property
+    def start(self) -> np.ndarray:
+        """The model's own values of those that vary."""
+        return np.array([self.own[k] for k in self.places])
+
+    def expanded(self, values: Sequence[Any]) -> list[Any]:
+        """All parameters, with these values of those that vary; values may be traced."""
+        out: list[Any] = list(self.own)
+        for k, x in zip(self.places, values, strict=True):
+            out[k] = x
+        return out
+
+
 def applied(model: Model, values: ArrayLike) -> Model:
     """Return the model with these parameter values, in the order of model.parameters()."""
     count = len(Parameters.of(model))

@@ -12,9 +12,10 @@ torques at that joint, as those of a stop.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -36,6 +37,7 @@ from spanloop.simulation.traced_kernels import (
     must_repeat,
     noted,
     read_from_outside,
+    takes_inputs,
 )
 from spanloop.topology import mechanism
 
@@ -160,6 +162,18 @@ class Callback:
             )
 
 
+class NoTorques(Controller):
+    """No torques: the inputs are those of the function of forces alone."""
+
+    inputs = 0
+
+    def __init__(self, model: Model):
+        self.model = model
+
+    def torques(self, t: Any, q: Any, v: Any, u: Any, z: Any) -> Any:
+        return [0.0] * self.model.nv
+
+
 class _Torques(Controller):
     """The inputs are the torques."""
 
@@ -216,8 +230,8 @@ class AppliedForces:
             tau = _torques(self.model, self.actuation.torques(x["t"][0], q, v, tuple(tau), z), "an actuator")
         if self.forces is None:
             return tau, []
-        u = (TracedArray.of(x["u"]),) if _takes_inputs(self.forces) else ()
-        with noted("the function of forces"):
+        u = (TracedArray.of(x["u"]),) if takes_inputs(self.forces) else ()
+        with noted("the function of forces"), _within(self.inputs if u else None):
             found = self.forces(x["t"][0], q, v, *u)
         return self._added(tau, found)
 
@@ -329,7 +343,9 @@ def applied_forces(
     if inputs is None and controller is not None and wanted != 0:
         how = "n" if wanted is None else wanted
         raise InputError(f"the controller takes inputs u, but none are given; pass inputs=array (..., steps, {how})")
-    reads = forces is not None and callable(forces) and _takes_inputs(forces)
+    reads = forces is not None and callable(forces) and takes_inputs(forces)
+    if reads and wanted == 0 and inputs is None:
+        raise InputError("the function of forces takes inputs u, but none are given; pass inputs=array (..., steps, n)")
     if wanted is not None and inputs is not None and inputs != wanted and not (reads and wanted == 0):
         raise InputError(f"the inputs have {inputs} numbers a step; the controller takes {wanted}")
     count = (wanted if wanted is not None else inputs) or 0
@@ -443,20 +459,16 @@ class _Sum(Controller):
         return tau
 
 
-def _takes_inputs(forces: Callable[..., Any]) -> bool:
-    """Whether a function of forces reads the inputs of a step, (t, q, v, u)."""
-    return arguments(forces, "the function of forces", (3, 4)) == 4
-
-
 def _places(model: Model, forces: Callable[..., Any], inputs: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The bodies and joints that a function of forces names, found by one call on floats; inputs: how many it reads."""
     if not callable(forces):
         raise InputError(
-            f"forces is a {type(forces).__name__}; expected a function (t, q, v) -> {{'body': six numbers}}"
+            f"forces is a {type(forces).__name__}; expected a function (t, q, v) -> {{'body': six numbers}}, "
+            "or (t, q, v, u) with inputs"
         )
-    u = (TracedArray.of([0.0] * inputs),) if _takes_inputs(forces) else ()
+    u = (TracedArray.of([0.0] * inputs),) if takes_inputs(forces) else ()
     q, v = Named.by_joint(list(model.neutral()), model, False), Named.by_joint([0.0] * model.nv, model, True)
-    with noted("the function of forces, called with the neutral position"):
+    with noted("the function of forces, called with the neutral position"), _within(inputs if u else None):
         found = forces(0.0, q, v, *u)
     if not isinstance(found, Mapping):
         raise InputError(f"forces returned a {type(found).__name__}; expected {{'body': six numbers}}")
@@ -466,6 +478,20 @@ def _places(model: Model, forces: Callable[..., Any], inputs: int) -> tuple[tupl
         if name not in known:
             raise InputError(f"forces names {name!r}, which is not a body; {nearest(name, known)}")
     return tuple(sorted(bodies, key=known.index)), tuple(_joint(model, x) for x in found if isinstance(x, tuple))
+
+
+@contextlib.contextmanager
+def _within(count: int | None) -> Iterator[None]:
+    """A sentence for a function of forces that reads beyond its inputs; count: how many there are, None of none."""
+    try:
+        yield
+    except IndexError as error:
+        if count is None:
+            raise
+        raise InputError(
+            f"the function of forces reads an entry that is not there ({error}): u has {count} numbers a step, those "
+            "of inputs=, or of tau= without inputs"
+        ) from error
 
 
 def _joint(model: Model, place: tuple[Any, ...]) -> str:

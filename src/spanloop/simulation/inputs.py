@@ -138,18 +138,28 @@ class Inputs:
         return controls
 
 
-def inputs_of(model: Model, tau: Any, controller: Any, inputs: Any) -> Inputs:
-    """The inputs of every step, from the arguments of sl.simulate."""
+def inputs_of(model: Model, tau: Any, controller: Any, inputs: Any, forces_read: bool = False) -> Inputs:
+    """The inputs of every step, from the arguments of sl.simulate.
+
+    forces_read: whether a function of forces reads them, (t, q, v, u). Without a controller `inputs` are its own; else
+    it reads those of the controller, or the torques.
+    """
     given = [n for n, x in (("tau", tau), ("controller", controller)) if x is not None]
     if len(given) > 1:
         raise InputError(f"{' and '.join(given)} are both given; choose one")
-    if inputs is not None and controller is None:
-        raise InputError("inputs are for a controller; for torques use tau=")
+    if inputs is not None and controller is None and not forces_read:
+        raise InputError("inputs are for a controller, or for forces (t, q, v, u); for torques use tau=")
+    if inputs is not None and tau is not None:
+        raise InputError(
+            "tau and inputs are both given; with tau, u of the forces are the torques. Give torques by a controller "
+            "(t, q, v, u) that reads them from inputs"
+        )
     if isinstance(controller, Callback):
         if inputs is not None:
             raise InputError("inputs are for a traced controller; a callback has none")
         return Inputs((), None, controller, model.nv, model=model)
-    name, value = ("inputs", inputs) if controller is not None else ("tau", np.zeros(model.nv) if tau is None else tau)
+    own = controller is not None or inputs is not None
+    name, value = ("inputs", inputs) if own else ("tau", np.zeros(model.nv) if tau is None else tau)
     if value is None:
         return Inputs((), np.zeros((1, 0)), exist=False)
     if isinstance(value, Mapping):
@@ -157,7 +167,7 @@ def inputs_of(model: Model, tau: Any, controller: Any, inputs: Any) -> Inputs:
     array = np.asarray(value)
     if array.dtype.kind not in "fiub" or not array.ndim:
         raise InputError(f"{name} holds {array.dtype} of shape {array.shape}; expected real numbers (..., n)")
-    if controller is None and array.shape[-1] != model.nv:
+    if not own and array.shape[-1] != model.nv:
         raise InputError(f"tau has shape {array.shape}; expected (..., {model.nv}){_zeros_too(model, array.shape[-1])}")
     array = array.astype(float)
     if not np.isfinite(array).all():

@@ -22,7 +22,7 @@ from spanloop.model import Model
 from spanloop.model.edits.remove import without_switches
 from spanloop.simulation import initial_state
 from spanloop.simulation.actuators import actuation
-from spanloop.simulation.controllers import AppliedForces, Callback, applied_forces
+from spanloop.simulation.controllers import AppliedForces, Callback, NoTorques, applied_forces
 from spanloop.simulation.events.declared_events import switching_of
 from spanloop.simulation.events.endings import Events, Limit, events_of
 from spanloop.simulation.events.event_log import SHORT, event_table, plastic_note
@@ -36,7 +36,7 @@ from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.stiffness import EXPLICIT, measured, stops_at_limits
 from spanloop.simulation.system import Closures, System
 from spanloop.simulation.time_loop import STEP
-from spanloop.simulation.traced_kernels import kernel
+from spanloop.simulation.traced_kernels import kernel, takes_inputs
 from spanloop.trajectory import Outcome, Segment, Trajectory
 from spanloop.trajectory.events import NO_EVENTS, EventTable
 from spanloop.trajectory.selection import with_surfaces
@@ -128,14 +128,16 @@ class Problem:
             switching, ends = switching_of(model, events, limits, active, loops.stabilization, located)
         if switching and model.switches:
             active = frozenset(switching.begins_closed)
-        controls = inputs_of(model, tau, controller, inputs)
         fixed = constants(model, loops, parameters, active)
+        acting = _forces(model, forces, loops, active, fixed.get("p"))
+        controls = inputs_of(model, tau, controller, inputs, callable(acting) and takes_inputs(acting))
+        commanding = None if isinstance(controller, Callback) else controller
         applied = applied_forces(
             model,
-            None if isinstance(controller, Callback) else controller,
+            NoTorques(model) if controller is None and inputs is not None else commanding,
             controls.width if controls.exist else None,
             actuation(model, step) if model.actuators else None,
-            _forces(model, forces, loops, active, fixed.get("p")),
+            acting,
         )
         strict = robot.on_singular == "raise"
         shapes = {"tau and inputs": controls.batch} | {_WORDS.get(n, n): x.shape[:-1] for n, x in fixed.items()}

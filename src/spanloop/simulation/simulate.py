@@ -24,6 +24,7 @@ from spanloop.simulation.integrators import adaptive
 from spanloop.simulation.integrators.integrator import ADAPTIVE, AUTO, FIXED_STEP, ORDER, Integrator, rollout
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import End, Problem, Samples
+from spanloop.simulation.recipe import Recipe
 from spanloop.simulation.stiffness import EXPLICIT, stiffest
 from spanloop.simulation.system import Closures
 from spanloop.simulation.termination import CLOSE, Termination, end_at_start
@@ -96,9 +97,11 @@ def simulate(
             named, whether it is actuated or not.
         controller: a function (t, q, v) -> torques in the arithmetic of NumPy, compiled into the run; (t, q, v, u) with
             inputs; a law of sl.control; or sl.control.callback(function), which Python calls once a step.
-        inputs: u (n,), (..., 1, n) of runs, or (..., steps, n) for each step, of the controller.
+        inputs: u (n,), (..., 1, n) of runs, or (..., steps, n) for each step, of the controller and of forces that
+            read them; without a controller of the forces alone, and no torques act.
         forces: {"body": [torque; force]}, six numbers at the body's origin in world axes [N m, N]; or a function
-            (t, q, v) that returns that, as those of sl.forces.
+            (t, q, v) that returns that, as those of sl.forces, or (t, q, v, u): u are the inputs of the step or,
+            without any, the torques.
         closures: "project" brings every step back to the closed loops, "feedback" adds gains times the closure errors
             to the constraints, "minimal" integrates the actuated joints alone, "none" lets loops drift; or an
             sl.Closures, which also has gains, active_loops, loop_accelerations and loop_forces.
@@ -136,33 +139,32 @@ def simulate(
     robot = robot_of(model)
     chosen = integrator if isinstance(integrator, Integrator) else Integrator(integrator)
     _refuse_integrator_as_method(method)
-    problem = Problem.of(
-        robot,
-        q,
-        v,
-        step=step,
-        method=robot.method if method is None else method,
-        tau=tau,
-        controller=controller,
-        inputs=inputs,
-        forces=forces,
-        closures=closures,
-        limits=limits,
-        events=events,
-        parameters=parameters,
-        contacts=contacts,
-        start=start,
-    )
+    given = {
+        "method": robot.method if method is None else method,
+        "tau": tau,
+        "controller": controller,
+        "inputs": inputs,
+        "forces": forces,
+        "closures": closures,
+        "limits": limits,
+        "events": events,
+        "parameters": parameters,
+        "contacts": contacts,
+        "start": start,
+    }
+    problem = Problem.of(robot, q, v, step=step, **given)
+    recipe = Recipe.of(problem, given, chosen)
     if chosen.adaptive:
         if problem.system.contacts:
             raise UnsupportedError(
                 f"simulate: contacts are solved once a step of fixed length; integrator {chosen.name!r} chooses its "
                 "own. Use integrator='rk4', or contacts='ignore'"
             )
-        return adaptive.integrate(problem, chosen, duration, step, sample)
+        return adaptive.integrate(problem, chosen, duration, step, sample).with_recipe(recipe)
     times = grid(duration, step, sample, len(problem) * (robot.model.nq + robot.model.nv))
     problem, chosen = with_stiffness(problem, chosen, times.h)
-    return integrated(problem, times, chosen) if chosen.accuracy is None else _refined(problem, times, chosen)
+    found = integrated(problem, times, chosen) if chosen.accuracy is None else _refined(problem, times, chosen)
+    return found.with_recipe(recipe)
 
 
 def _refuse_integrator_as_method(method: str | None) -> None:

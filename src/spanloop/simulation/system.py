@@ -44,7 +44,7 @@ from spanloop.kernels.on_scalars import CLOSURE_INPUTS
 from spanloop.math.scalar import absolute, sqrt, where
 from spanloop.math.symmetric import PIVOT_TOLERANCE
 from spanloop.model import Model
-from spanloop.model.parameters import Parameters
+from spanloop.model.parameters import NEGLIGIBLE, Parameters, Varied, not_negative
 from spanloop.simulation.controllers import AppliedForces
 from spanloop.simulation.events.endings import Stop
 from spanloop.simulation.events.switches import Switching
@@ -121,6 +121,7 @@ class System:
     contacts: ContactPoints | None = None  # that are not ignored
     ends_at_jams: bool = False  # a run ends where a contact jams
     overlap: float = OVERLAP  # m by which hard shapes may overlap where bodies appear
+    varied: tuple[str, ...] = ()  # names of parameters that are inputs while the others are numbers
 
     @property
     def has_loops(self) -> bool:
@@ -154,11 +155,18 @@ class System:
         known = {"t": 1, "h": 1, "q": model.nq, "v": model.nv, "u": applied.inputs, "z": applied.memory}
         if self.live:
             known["p"] = len(Parameters.of(model))
+        if self.varied:
+            known["p"] = len(self.varied)
         if self.has_loops:
             known |= extra_inputs(self._baked) | ({"gains": 2} if self.closures == "feedback" else {})
         if self.contacts:
             known["contact.k"] = len(COEFFICIENTS) * self.contacts.n
         return known | (self.switching.sizes if self.switching else {})
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all closures, open or closed."""
+        return self._baked.n_rows
 
     @property
     def all_switchable(self) -> bool:
@@ -201,7 +209,15 @@ class System:
     def _key(self) -> str:
         friction = [j.friction for j in self.model.joints]
         acting = self.applied.key({n: self.sizes[n] for n in CLOSURE_INPUTS if n in self.sizes})
-        parts = (content(self.model), friction, acting, self.method, self.closures, self.live, self.strict)
+        parts = (
+            content(self.model),
+            friction,
+            acting,
+            self.method,
+            self.closures,
+            self.live or self.varied,
+            self.strict,
+        )
         others = (self.stops, self.implicit, self.applied.gains() if self.implicit else None, self._forward.key)
         changes = (self.switching.key(), self.frozen) if self.switching else ()
         changes = (*changes, self.contacts, self.ends_at_jams, self.overlap) if self.contacts else changes
@@ -250,7 +266,26 @@ class System:
     def accelerations(self, x: Arrays) -> tuple[list[Any], Pairs]:
         """a (nv), and pairs of which the first must be less for a to be valid."""
         a, pairs = self._forward.compute(self._of(self._forward, self._loaded(x)))
-        return self.of_present_bodies(a, x), pairs
+        return self.of_present_bodies(a, x), [*pairs, *self._parameter_demands(x)]
+
+    @property
+    def finds_row_forces(self) -> bool:
+        """Whether the method of forward dynamics finds the forces of closure rows on the way."""
+        return self.projects and not self.implicit and "with_forces" in self._forward.algorithm.takes
+
+    def observed(self, x: Arrays) -> tuple[list[list[Any]], Pairs]:
+        """a (nv), torques that act (nv) and, where they are found, forces of rows (n_rows); pairs as accelerations.
+
+        Forces are along rows in the axes of either frame of a closure: their sizes are right.
+        """
+        loaded = self._loaded(x)
+        if not self.finds_row_forces:
+            a, pairs = self.accelerations(x)
+            return [a, list(loaded["tau"])], pairs
+        answer, pairs = self._forward_observed.compute(self._of(self._forward_observed, loaded))
+        nv = self.model.nv
+        a = self.of_present_bodies(answer[:nv], x)
+        return [a, list(loaded["tau"]), answer[nv:]], [*pairs, *self._parameter_demands(x)]
 
     def of_present_bodies(self, values: list[Any], x: Arrays) -> list[Any]:
         """Accelerations or rates (nv), 0 for bodies that are absent."""
@@ -395,11 +430,23 @@ class System:
         The pivots are those of `velocity_correction`, whatever the method of forward dynamics. 1 without any.
         """
         _, pivots = self._velocity.compute(self._of(self._velocity, x))
-        margin: Any = 1.0
-        for least, pivot in pivots:
-            ratio = where(least > 0.0, PIVOT_TOLERANCE * pivot / where(least > 0.0, least, 1.0), 1.0)
-            margin = where(ratio < margin, ratio, margin)
-        return margin
+        return _least_ratio(pivots)
+
+    def correction(self, x: Arrays) -> tuple[list[Any], Any]:
+        """The change of q or v (nv) that takes `error` (n_rows) of the rows away, and the margin.
+
+        Pivots are those of rows in the axes of the closures' child frames, in which errors are.
+        """
+        delta, _ = self._position.compute(self._of(self._position, x))
+        still = {"v": [0.0] * self.model.nv, "restitution": [0.0] * len(self._baked.switched_rows)}
+        _, pivots = self._impact.compute(self._of(self._impact, {**x, **still}))
+        return delta, _least_ratio(pivots)
+
+    def row_rates_that_close(self, x: Arrays) -> list[Any]:
+        """Rates (n_rows) of all closure rows, 0 where one is open."""
+        m = self._mechanism(x)
+        mask = masks(m, Values(active=x["active"])) if m.switched_rows else {}
+        return [e * mask[r] if r in mask else e for r, e in enumerate(self.row_rates(x))]
 
     @property
     def measures_margin(self) -> bool:
@@ -445,10 +492,13 @@ class System:
 
         kept: without redundant rows, which no joint closes.
         """
+        return self.openness_of(self._errors(x), kept) if self.has_loops else 0.0
+
+    def openness_of(self, errors: Sequence[Any], kept: bool = False) -> Any:
+        """The largest of errors (n_rows) of all closure rows [rad, or of its loop's length]; kept: as of openness."""
         left: Any = 0.0
         dropped = self._position.redundancy.dropped if kept else frozenset()
-        errors = zip(self._errors(x), self._baked.row_lengths, strict=True) if self.has_loops else ()
-        for r, (e, length) in enumerate(errors):
+        for r, (e, length) in enumerate(zip(errors, self._baked.row_lengths, strict=True)):
             if r not in dropped:
                 share = absolute(e) * (1.0 / length)
                 left = where(share < left, left, share)
@@ -492,6 +542,13 @@ class System:
 
     @cached_property
     def _forward(self) -> KernelSpec:
+        return self._forward_of()
+
+    @cached_property
+    def _forward_observed(self) -> KernelSpec:
+        return self._forward_of(with_forces="any axes")
+
+    def _forward_of(self, **options: Any) -> KernelSpec:
         return self._spec(
             "forward_dynamics",
             method=MINIMAL_METHOD if self.minimal else self.method,
@@ -500,6 +557,7 @@ class System:
             on_singular="raise" if self.strict else "minimum_norm",
             refuses_open=not self.keeps_closed,
             adds_armature=self.implicit,
+            **options,
         )
 
     @cached_property
@@ -529,7 +587,7 @@ class System:
         return KernelSpec.of(
             self.model,
             name,
-            parameters="live" if self.live else "baked",
+            parameters="live" if self.live else self.varied or "baked",
             near=self.near,
             coarse=True,
             captures=captures,
@@ -543,6 +601,10 @@ class System:
             given["armature"] = x.get("extra", [0.0] * self.model.nv)
         return {n: given[n] for n, _ in spec.signature()[0] if n in given}
 
+    def errors_that_close(self, x: Arrays) -> list[Any]:
+        """Errors (n_rows) of all closure rows, 0 where one is open [rad or m]."""
+        return self._errors(x)
+
     def _errors(self, x: Arrays) -> list[Any]:
         m = self._mechanism(x)
         errors = walk(closure_error(m), m, {"q": x["q"]})
@@ -551,7 +613,21 @@ class System:
 
     def mechanism_at(self, x: Arrays) -> Mechanism:
         """The mechanism with live parameters, if there are any; loops where the model has them."""
+        if self.varied:
+            return mechanism(self.model, self._variation.expanded(x["p"]))
         return mechanism(self.model, x["p"]) if self.live else self._baked
+
+    @cached_property
+    def _variation(self) -> Varied:
+        return Varied.of(self.model, self.varied, "simulate")
+
+    def _parameter_demands(self, x: Arrays) -> Pairs:
+        """Pairs of which the first must be less: parameters that vary during a run are those of a mechanism."""
+        if not self.varied:
+            return []
+        values = not_negative(self.model, self._variation.expanded(x["p"]))
+        varying = not all(isinstance(value, float) for value in x["p"])  # traced: numbers that are baked need no test
+        return [(-NEGLIGIBLE, value) for _, value in values if not (varying and isinstance(value, float))]
 
     def _mechanism(self, x: Arrays) -> Mechanism:
         found = self.mechanism_at(x)
@@ -561,6 +637,15 @@ class System:
     @property
     def _baked(self) -> Mechanism:
         return _mechanism(self.model)
+
+
+def _least_ratio(pivots: Pairs) -> Any:
+    """The smallest ratio of pairs (bound, pivot) of constraint rows; 1 without any."""
+    margin: Any = 1.0
+    for least, pivot in pivots:
+        ratio = where(least > 0.0, PIVOT_TOLERANCE * pivot / where(least > 0.0, least, 1.0), 1.0)
+        margin = where(ratio < margin, ratio, margin)
+    return margin
 
 
 def _in_any_direction(link: Link) -> Sequence[Any]:

@@ -139,6 +139,11 @@ def read_from_outside(functions: Sequence[Any]) -> str:
     return f" ({', '.join(sorted(found))})" if found else ""
 
 
+def takes_inputs(forces: Callable[..., Any]) -> bool:
+    """Whether a function of forces reads the inputs of a step, (t, q, v, u)."""
+    return arguments(forces, "the function of forces", (3, 4)) == 4
+
+
 def arguments(function: Callable[..., Any], what: str, counts: tuple[int, ...] = (3,), names: str = "tqvu") -> int:
     """How many of these numbers of arguments a function takes, the first that fits; names: a letter each."""
     try:

@@ -234,6 +234,19 @@ class Trajectory:
             other.__dict__["robot"] = self.robot
         return other
 
+    @property
+    def recipe(self) -> Any:
+        """How sl.simulate made the run, for live pages; None of a part of a run, a changed one, or one of a file."""
+        return self.__dict__.get("_recipe")
+
+    def with_recipe(self, recipe: Any) -> Trajectory:
+        """This run, which remembers how it was made as long as it is in memory."""
+        self.__dict__["_recipe"] = recipe
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: x for name, x in self.__dict__.items() if name != "_recipe"}
+
     # ---- derived quantities; NaN after a run's end
 
     @cached_property
@@ -454,13 +467,19 @@ class Trajectory:
         return show(self, port=port, block=block, **options)
 
     def show(self, *, height: int = 640, **options: Any) -> Any:
-        """The page of the run inside a notebook, `height` pixels high: leave run.show() as the last line of a cell."""
+        """The page of the run inside a notebook, `height` pixels high: leave run.show() as the last line of a cell.
+
+        options: those of run.page, live=True among them.
+        """
         from spanloop.view.page.inline import InlinePage
 
         return InlinePage.of(self, height, **options)
 
     def page(self, path: str | Path, **options: Any) -> Any:
-        """Write the run as one HTML file: animation, plots and audit, for any browser, without a network."""
+        """Write the run as one HTML file: animation, plots and audit, for any browser, without a network.
+
+        live=True: the mechanism also runs in the page from the run's first state, and can be grabbed and pulled.
+        """
         from spanloop.view.page import write
 
         return write(self, path, **options)

@@ -44,13 +44,14 @@ from spanloop.types import Scalar
 
 
 def forward_dynamics(
-    mechanism, loaded=(), redundancy: Redundancy | None = None, feedback: bool = False, with_forces: bool = False
+    mechanism, loaded=(), redundancy: Redundancy | None = None, feedback: bool = False, with_forces: bool | str = False
 ) -> Program:
     """a (nv,) for given q (nq,), v (nv,), tau (nv,), all loops closed; a driven joint's entry of tau is its
     acceleration.
 
     feedback: with the input `gains` (2,), which pull an error e of a row back by gains[0] ė + gains[1] e.
-    with_forces: the answer is (nv + n_rows,), with the forces of the rows in the axes of the closures' child frames.
+    with_forces: the answer is (nv + n_rows,), with the forces of the rows in the axes of the closures' child frames;
+    "any axes": in those in which the rows cost least, of either frame (closure_rows.basis_of).
     """
     redundancy = redundancy or Redundancy()
     ground = Field(ZERO3, origin=negate(mechanism.gravity))
@@ -66,7 +67,9 @@ def forward_dynamics(
             outward(bias_acceleration, field=ground),
             outward(joint_torque),
             *((outward(fly, V=Motion()),) if needs_velocities else ()),
-            *closed_sweeps(mechanism, redundancy, FeedbackBias() if feedback else VelocityBias(with_forces), ground),
+            *closed_sweeps(
+                mechanism, redundancy, FeedbackBias() if feedback else VelocityBias(with_forces is True), ground
+            ),
         ),
         result=accelerations_and_forces(mechanism) if with_forces else joint_accelerations,
         shape=(mechanism.nv + (mechanism.n_rows if with_forces else 0),),

@@ -16,7 +16,7 @@ stable PD control of [Tan, Liu & Turk 2011] is the same without h² Kp. The law 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -76,11 +76,11 @@ def pd(
     if step is None:
         aimed = [j.name in aim.joints for j in model.joints for _ in range(j.kind.nv)]
         known = tuple([k if yes else 0.0 for k, yes in zip(row, aimed, strict=True)] for row in (stiffness, damping))
-        return _Law(aim, _explicit(model, aim, stiffness, damping, holding), known)
+        return JointLaw(aim, _explicit(model, aim, stiffness, damping, holding), known, has_gains=True)
     h = number(step, "pd: step")
     if h <= 0.0:
         raise InputError(f"pd: step is {h:g} s; must be > 0")
-    return _Law(aim, _implicit(model, aim, stiffness, damping, holding, h))
+    return JointLaw(aim, _implicit(model, aim, stiffness, damping, holding, h))
 
 
 def computed_torque(
@@ -128,11 +128,12 @@ def computed_torque(
     aim, k, d = goal(model, target, "computed_torque"), gains(model, kp, "kp"), gains(model, kd, "kd")
     inverse = _inverse(model, aim, weights, near)
 
-    def law(t: Any, q: Any, v: Any, u: Any) -> list[Any]:
-        e, rate, a = aim.miss(t, q, v, u)
-        return inverse(q, v, [x + y * z + r * w for x, y, z, r, w in zip(a, k, e, d, rate, strict=True)])
+    def law(t: Any, q: Any, v: Any, u: Any, change: Change = SAME) -> list[Any]:
+        e, rate, a = change.moved(aim.miss(t, q, v, u))
+        rows = zip(a, change.kp_times(k), e, change.kd_times(d), rate, strict=True)
+        return inverse(q, v, [x + y * z + r * w for x, y, z, r, w in rows])
 
-    return _Law(aim, law)
+    return JointLaw(aim, law, has_gains=True)
 
 
 def gravity(
@@ -163,14 +164,39 @@ def gravity(
     """
     model = model_of(model, "gravity")
     holding = _gravity(model, "gravity", weights, near)
-    return _Law(Goal(model, ()), lambda t, q, v, u: holding(q))
+    return JointLaw(Goal(model, ()), lambda t, q, v, u, change=SAME: holding(q))
 
 
-class _Law(Controller):
-    """A law (t, q, v, u) -> torques (nv) that follows a goal."""
+@dataclass(frozen=True)
+class Change:
+    """A change of a law while it runs: factors of its gains, and offsets of its targets by DoF; all may be traced."""
 
-    def __init__(self, aim: Goal, law: Callable[..., list[Any]], gains: Any = None):
-        self.aim, self.law, self.inputs, self._gains = aim, law, aim.inputs, gains
+    kp: Any = 1.0
+    kd: Any = 1.0
+    offsets: Mapping[int, Any] = field(default_factory=dict)
+
+    def kp_times(self, gains: list[float]) -> list[Any]:
+        """Stiffness (nv), changed."""
+        return gains if self.kp is SAME.kp else [self.kp * x for x in gains]
+
+    def kd_times(self, gains: list[float]) -> list[Any]:
+        """Damping (nv), changed."""
+        return gains if self.kd is SAME.kd else [self.kd * x for x in gains]
+
+    def moved(self, miss: tuple[list[Any], list[Any], list[Any]]) -> tuple[list[Any], list[Any], list[Any]]:
+        """The errors of a goal with moved targets."""
+        e, rate, a = miss
+        return [x + self.offsets[k] if k in self.offsets else x for k, x in enumerate(e)], rate, a
+
+
+SAME = Change()
+
+
+class JointLaw(Controller):
+    """A law (t, q, v, u) -> torques (nv) that follows a goal; has_gains: it takes a Change of its gains."""
+
+    def __init__(self, aim: Goal, law: Callable[..., list[Any]], gains: Any = None, has_gains: bool = False):
+        self.aim, self.law, self.inputs, self._gains, self.has_gains = aim, law, aim.inputs, gains, has_gains
 
     def torques(self, t: Any, q: Any, v: Any, u: Any, z: Any) -> list[Any]:
         return self.law(t, q, v, u)
@@ -219,12 +245,13 @@ def _no_weights(weights: Any, who: str) -> None:
 
 
 def _explicit(
-    model: Model, aim: Goal, kp: list[float], kd: list[float], gravity: Callable[[Any], list[Any]] | None
+    model: Model, aim: Goal, stiffness: list[float], damping: list[float], gravity: Callable[[Any], list[Any]] | None
 ) -> Callable[..., list[Any]]:
     holding: Callable[[Any], list[Any]] = gravity or (lambda q: [0.0] * model.nv)
 
-    def law(t: Any, q: Any, v: Any, u: Any) -> list[Any]:
-        e, rate, _ = aim.miss(t, q, v, u)
+    def law(t: Any, q: Any, v: Any, u: Any, change: Change = SAME) -> list[Any]:
+        e, rate, _ = change.moved(aim.miss(t, q, v, u))
+        kp, kd = change.kp_times(stiffness), change.kd_times(damping)
         return [g + k * x + d * y for g, k, x, d, y in zip(holding(q), kp, e, kd, rate, strict=True)]
 
     return law
@@ -246,12 +273,12 @@ def _implicit(
     accelerate = on_scalars(replace(model, joints=joints), "forward_dynamics")
     holding: Callable[[Any], list[Any]] = gravity or (lambda q: [0.0] * model.nv)
 
-    def law(t: Any, q: Any, v: Any, u: Any) -> list[Any]:
+    def law(t: Any, q: Any, v: Any, u: Any, change: Change = SAME) -> list[Any]:
         ahead: list[Any] = []
         for j in model.joints:
             way = tuple(h * x for x in v[model.v_slice(j.name)])
             ahead += j.kind.plus(tuple(q[model.q_slice(j.name)]), way) if j.kind.nv else ()
-        e, rate, _ = aim.miss(t + h, ahead, v, u)
+        e, rate, _ = change.moved(aim.miss(t + h, ahead, v, u))
         tau = [g + k * x + d * y for g, k, x, d, y in zip(holding(q), kp, e, kd, rate, strict=True)]
         a = accelerate(q, v, tau)
         return [x - m * y for x, m, y in zip(tau, extra, a, strict=True)]

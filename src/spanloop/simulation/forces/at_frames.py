@@ -21,6 +21,7 @@ from spanloop.math.vector3 import add, cross, dot, negate, scale, subtract, time
 from spanloop.model import Model
 from spanloop.model.parts import WORLD
 from spanloop.model.user_input import number
+from spanloop.simulation.traced_kernels import takes_inputs
 from spanloop.types import Vector3
 
 SHORT = 1e-12  # m: a line shorter than this has no direction
@@ -216,13 +217,13 @@ def together(*forces: Force) -> Force:
     """Several forces as one: what they return adds up.
 
     Args:
-        forces: functions (t, q, v) -> {"body": six numbers}, as those of sl.forces.
+        forces: functions (t, q, v) -> {"body": six numbers}, as those of sl.forces, or (t, q, v, u), u the inputs.
 
     Returns:
         A function for `forces` of sl.simulate.
 
     Raises:
-        InputError: one of them cannot be called.
+        InputError: one of them cannot be called, or takes other arguments.
 
     Example:
         >>> arm = sl.zoo.puma()
@@ -232,16 +233,27 @@ def together(*forces: Force) -> Force:
     for f in forces:
         if not callable(f):
             raise InputError(f"together: {f!r} is not a force; expected functions (t, q, v) -> {{'body': six numbers}}")
+    reading = [takes_inputs(f) for f in forces]
 
-    def acting(t: Any, q: Any, v: Any) -> Acting:
+    def acting(t: Any, q: Any, v: Any, *u: Any) -> Acting:
         out: dict[Any, list[Any]] = {}
-        for f in forces:
-            for place, values in f(t, q, v).items():
+        for f, reads in zip(forces, reading, strict=True):
+            for place, values in f(t, q, v, *(u if reads else ())).items():
                 old = out.get(place)
                 out[place] = list(values) if old is None else [x + y for x, y in zip(old, values, strict=True)]
         return dict(out)
 
-    return acting
+    return with_inputs(acting) if any(reading) else without_inputs(acting)
+
+
+def with_inputs(acting: Force) -> Force:
+    """A function (t, q, v, *u) as one of (t, q, v, u)."""
+    return lambda t, q, v, u: acting(t, q, v, u)
+
+
+def without_inputs(acting: Force) -> Force:
+    """A function (t, q, v, *u) as one of (t, q, v)."""
+    return lambda t, q, v: acting(t, q, v)
 
 
 def position(pose: Any) -> Vector3:

@@ -16,7 +16,8 @@ from spanloop.loops.arguments import checked_loop_forces, loop_with_force, motio
 from spanloop.math.vector3 import add, cross, dot, negate, product, subtract, times
 from spanloop.model import Model
 from spanloop.model.parts import WORLD, Loop
-from spanloop.simulation.forces.at_frames import Acting, Force, position, together
+from spanloop.simulation.forces.at_frames import Acting, Force, position, together, with_inputs, without_inputs
+from spanloop.simulation.traced_kernels import takes_inputs
 from spanloop.types import Matrix3
 
 
@@ -30,7 +31,7 @@ def along_loops(
     Args:
         model: the mechanism.
         loop_forces: {"loop": numbers}, one for each degree of freedom of the loop [N m or N], or a function (t, q, v)
-            that returns that; as in forward_dynamics.
+            or (t, q, v, u), u the inputs, that returns that; as in forward_dynamics.
         active_loops: names of the switchable loops that are closed; all of them by default.
 
     Returns:
@@ -47,8 +48,8 @@ def along_loops(
     given = loop_forces if callable(loop_forces) else _constant(model, loop_forces, active_loops)
     pushes: dict[str, Callable[..., Force]] = {}
 
-    def acting(t: Any, q: Any, v: Any) -> Acting:
-        found = given(t, q, v)
+    def acting(t: Any, q: Any, v: Any, *u: Any) -> Acting:
+        found = given(t, q, v, *u)
         if not isinstance(found, Mapping):
             raise InputError(f"simulate: loop_forces returned a {type(found).__name__}; expected {{'loop': numbers}}")
         for name in found:
@@ -56,7 +57,7 @@ def along_loops(
                 pushes[name] = _push(model, loop_with_force(model, name, active_loops, "simulate"))
         return together(*(pushes[name](numbers) for name, numbers in found.items()))(t, q, v)
 
-    return acting
+    return with_inputs(acting) if takes_inputs(given) else without_inputs(acting)
 
 
 def _constant(

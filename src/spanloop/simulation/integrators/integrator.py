@@ -105,10 +105,10 @@ def _is_positive(x: object) -> bool:
     return math.isfinite(x) and bool(x > 0.0)
 
 
-def schedule(system: System, events: Events, name: str, dtype: str) -> Schedule:
-    """The schedule of one step of an integrator with fixed steps."""
+def schedule(system: System, events: Events, name: str, dtype: str, compact: bool = False) -> Schedule:
+    """The schedule of one step of an integrator with fixed steps; compact: of shorter code that takes longer."""
     system = _taken_implicitly(system, name)
-    builder = ScheduleBuilder(system, events, dtype, implicit.linearized if system.implicit else None)
+    builder = ScheduleBuilder(system, events, dtype, implicit.linearized if system.implicit else None, compact)
     FIXED_STEP[name](builder)
     return builder.schedule()
 

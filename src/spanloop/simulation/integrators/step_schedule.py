@@ -34,9 +34,10 @@ from spanloop.simulation.controllers import traced
 from spanloop.simulation.events.endings import Events
 from spanloop.simulation.events.located_step import IN_PLACE, LocatedStep, state_sizes
 from spanloop.simulation.minimal import step as minimal
-from spanloop.simulation.system import System
+from spanloop.simulation.system import ROUNDS, SINGULAR, System
 
 OPEN = 1e-6  # rad, or of the loop's length: a step after which a loop is open by more fails
+ACTING, ROW_FORCES = "tau.acting", "row.forces"  # torques at joints (nv), forces of closure rows (n_rows)
 LOOSE = 1e-3  # the same of redundant rows, which the model's own numbers may leave open
 
 
@@ -87,9 +88,15 @@ class ScheduleBuilder:
     """Collects the calls of a step.
 
     linearize: of implicit steps: their arrays (implicit.linearized) from the state at the start.
+    compact: corrections of positions and of velocities are calls of one plan, and accelerations of another, at the
+    start of a step too: half the code, and a fifth more operations in a step. `begin` then also fills ACTING and, with
+    loops, ROW_FORCES. Of explicit steps, of trees and of loops that are projected.
     """
 
-    def __init__(self, system: System, events: Events, dtype: str, linearize: Callable | None = None):
+    def __init__(
+        self, system: System, events: Events, dtype: str, linearize: Callable | None = None, compact: bool = False
+    ):
+        self.compact = compact and linearize is None and (system.projects or not system.has_loops)
         self.system, self.events, self.dtype, self.linearize = system, events, dtype, linearize
         self.layout = StateLayout.of(system, events, dtype)
         self.nq, self.nv = system.model.nq, system.model.nv
@@ -104,7 +111,9 @@ class ScheduleBuilder:
         self._accelerate: Plan | None = None
         self._shared: dict[str, Plan] = {}
         self._waits: list[str] = []  # arrays of repetitions that are positive if one does not converge
-        if system.keeps_closed:
+        if self.compact:
+            self._begin_compact()
+        elif system.keeps_closed:
             self._begin()
 
     @cached_property
@@ -128,6 +137,13 @@ class ScheduleBuilder:
         """Add a = acceleration at time t in state q, v; stage: toward, before, push of an implicit step."""
         if a == "a1" and self.begin:
             return  # computed with the velocity at the start of the step
+        self._calls.append(self._acceleration(t, q, v, a, *stage))
+        if self.system.minimal:
+            solved = ("q.solved", "v.solved", "left")
+            self.call("take", (*solved, "worst"), {q: self.nq, v: self.nv, "worst": 1}, minimal.take)
+
+    def _acceleration(self, t: str, q: str, v: str, a: str, *stage: str) -> Call:
+        """The call of the plan of accelerations."""
         expected = (TORQUES,) if self.system.contacts else ()
         constants: tuple[str, ...] = (*self.system.parameters, *expected)
         more: tuple[str, ...] = ("pull", "extra", *("toward", "before", "push")[: len(stage)]) if stage else ()
@@ -138,15 +154,18 @@ class ScheduleBuilder:
             sizes = self.system.sizes | dict.fromkeys((*expected, *more), self.nv)
             self._accelerate = self._plan("accelerate", names, {n: sizes[n] for n in names}, self._answer)
         solved = {"q.solved": self.nq, "v.solved": self.nv, "left": 1} if self.system.minimal else {}
+        if self.compact:
+            solved = {ACTING: self.nv} | ({ROW_FORCES: self.system.n_rows} if self.system.finds_row_forces else {})
         self.sizes.update({a: self.nv, **solved})
-        self._calls.append(Call(self._accelerate, (t, q, v, "u", "z", *constants), (a, *solved)))
-        if solved:
-            self.call("take", (*solved, "worst"), {q: self.nq, v: self.nv, "worst": 1}, minimal.take)
+        return Call(self._accelerate, (t, q, v, "u", "z", *constants), (a, *solved))
 
     def _answer(self, x) -> tuple[tuple, Sequence]:
         """The acceleration of a stage, and in minimal coordinates the state of all joints."""
         if self.system.minimal:
             return minimal.accelerate(self.system, x, OPEN)
+        if self.compact:
+            parts, pairs = self.system.observed(x)
+            return tuple(parts), pairs
         a, pairs = self.system.accelerations(x)
         return (a,), pairs
 
@@ -193,6 +212,58 @@ class ScheduleBuilder:
             reads, writes = ("h", *reads), writes | dict.fromkeys(self.system.linear_arrays, self.nv)
         self.begin.append(self.traced_call(name, reads, writes, compute))
 
+    def _begin_compact(self) -> None:
+        """The same in calls of the plans of corrections and of accelerations."""
+        system = self.system
+
+        def rates(x):
+            return (system.row_rates_that_close(x),), ()
+
+        def close(x):
+            pairs = [(SINGULAR, x["margin"][0])] if system.strict else []
+            return ([a + b for a, b in zip(x["v"], x["change"], strict=True)],), pairs
+
+        if not system.projects:
+            self.begin.append(self._acceleration("t", "q", "v", "a1"))
+            return
+        rows = {"rates": system.n_rows}
+        self.begin.append(self.traced_call("rates", ("q", "v", *system.parameters), rows, rates))
+        self.begin.append(self._correction("q", "rates", "margin"))
+        self.begin.append(self.traced_call("project", ("v", "change", "margin"), {"v.closed": self.nv}, close))
+        self.begin.append(self._acceleration("t", "q", "v.closed", "a1"))
+
+    def _correction(self, q: str, error: str, margin: str) -> Call:
+        """change (nv) = what takes errors of the rows away at q, and the margin there."""
+        system, names = self.system, ("q", "error", *self.system.parameters)
+        sizes = {"q": self.nq, "error": system.n_rows} | {n: system.sizes[n] for n in system.parameters}
+
+        def compute(x):
+            delta, margin = system.correction(x)
+            return (delta, [margin]), ()
+
+        self.sizes.update({"change": self.nv, margin: 1})
+        return Call(self.shared("correct", names, sizes, compute), (q, error, *system.parameters), ("change", margin))
+
+    def _close_compact(self) -> list[Call]:
+        """Positions projected to the closed loops by ROUNDS calls of the plan of corrections."""
+        system, rows, calls = self.system, self.system.n_rows, list[Call]()
+        sizes = {"q": self.nq} | {n: system.sizes[n] for n in system.parameters}
+        errors = self.shared("errors", tuple(sizes), sizes, lambda x: ((system.errors_that_close(x),), ()))
+        self.sizes.update({"error": rows, "q.closer": self.nq})
+        moves = self.shared(
+            "move",
+            ("q", "change"),
+            {"q": self.nq, "change": self.nv},
+            lambda x: ((system.moved(x["q"], x["change"]),), ()),
+        )
+        q = self.landed
+        for _ in range(ROUNDS):
+            calls.append(Call(errors, (q, *system.parameters), ("error",)))
+            calls.append(self._correction(q, "error", "margin.end"))
+            calls.append(Call(moves, (q, "change"), ("q.closer",)))
+            q = "q.closer"
+        return [*calls, Call(errors, (q, *system.parameters), ("error",))]
+
     def _complete(self) -> None:
         """Positions and velocities of all joints from the actuated ones."""
         reads = ("q.after", "v.after", "T", "worst", "loops", "margin", *self.system.parameters)
@@ -208,8 +279,12 @@ class ScheduleBuilder:
             return [where(error < left, left, error), where(x["margin"][0] < margin, x["margin"][0], margin)]
 
         def compute(x):
-            q, left = self.system.closed_position({**x, "q": x[self.landed]})
-            kept = self.system.openness({**x, "q": q}, kept=True)
+            if self.compact:
+                q = list(x["q.closer"])
+                left, kept = (self.system.openness_of(x["error"], kept=only) for only in (False, True))
+            else:
+                q, left = self.system.closed_position({**x, "q": x[self.landed]})
+                kept = self.system.openness({**x, "q": q}, kept=True)
             if skips:
                 held = x["held"][0] > 0.0
                 q = [where(held, a, b) for a, b in zip(q, x[self.landed], strict=True)]
@@ -217,14 +292,17 @@ class ScheduleBuilder:
             return (q, loops(x, left)), [(kept, OPEN), (left, LOOSE)]
 
         stage = ("extra",) if self.linearize else ()
-        reads = (self.landed, "loops", "margin", *stage, *self.system.parameters)
+        reads: tuple[str, ...] = (self.landed, "loops", "margin", *stage, *self.system.parameters)
+        before = self._close_compact() if self.compact else []
+        if self.compact:
+            reads = (*((self.landed,) if skips else ()), "q.closer", "error", "loops", "margin")
         writes = {following("q"): self.nq, following("loops"): 2}
         if not skips:
-            self._calls.append(self.traced_call("close", reads, writes, compute))
+            self._calls += [*before, self.traced_call("close", reads, writes, compute)]
             return
         self.sizes["held"] = 1
         self.call("open", (self.landed, "loops", "margin"), writes, lambda x: (list(x[self.landed]), loops(x, 0.0)))
-        self._calls.append(When((self.traced_call("close", ("held", *reads), writes, compute),), "held"))
+        self._calls.append(When((*before, self.traced_call("close", ("held", *reads), writes, compute)), "held"))
 
     def _measure(self) -> None:
         """Measure how far loops have opened that nothing brings back."""

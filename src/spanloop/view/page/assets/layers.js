@@ -349,9 +349,16 @@ class Stage {
   // ---- what is under the pointer: 0 nothing, then bodies, then loops
 
   numberAt(x, y, camera) {
+    const [low, high] = this.numbersAround(x, y, camera, 0);
+    return low + 256 * high;
+  }
+
+  // the numbers of all pixels around one, as colours
+  numbersAround(x, y, camera, reach) {
     const d = this.drawing;
     const seen = camera.seen(d.canvas.width / d.canvas.height);
-    return d.numberAt(x, y, (paintOf) => {
+    const paintOf = (number) => [(number & 255) / 255, ((number >> 8) & 255) / 255, 0, 1];
+    return d.bytesAt(x, y, reach, () => {
       this.bodies.forEach((body, k) => {
         if (!this.isThere(k)) return;
         d.use('plain', { seen, model: this.at[k], paint: paintOf(this.owner(k) + 1) });
