@@ -35,12 +35,12 @@ class Instance:
         interface = self.description.coSimulation if kind == "CoSimulation" else self.description.modelExchange
         made = fmi3.FMU3Slave if kind == "CoSimulation" else fmi3.FMU3Model
         self.fmu = made(
-            guid=self.description.guid, unzipDirectory=folder, modelIdentifier=interface.modelIdentifier, instanceName="a"
+            guid=self.description.guid,
+            unzipDirectory=folder,
+            modelIdentifier=interface.modelIdentifier,
+            instanceName="a",
         )
         self.fmu.instantiate(logMessage=self._log)
-
-    def set(self, **values: float) -> None:
-        self.fmu.setFloat64([self.reference[n] for n in values], list(values.values()))
 
     def set_named(self, values: dict[str, float]) -> None:
         self.fmu.setFloat64([self.reference[n] for n in values], list(values.values()))
@@ -80,3 +80,18 @@ def instances(path: Path, *kinds: str) -> Iterator[list[Instance]]:
         for one in made:
             one.fmu.freeInstance()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def problems(path: Path) -> list[str]:
+    from fmpy.validation import validate_fmu
+
+    return list(validate_fmu(str(path)))
+
+
+def moved(path: Path, steps: int = 50, step: float = 1e-3, **values: float) -> tuple[np.ndarray, np.ndarray, str]:
+    """q and v after some steps, and what was logged; values are set before the initialization."""
+    with instances(path) as (a,):
+        a.set_named(values)
+        a.initialize()
+        a.step(0.0, steps * step)
+        return a.all_of("q."), a.all_of("v."), a.said

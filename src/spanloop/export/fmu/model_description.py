@@ -51,7 +51,11 @@ class Description:
         return "\n".join(lines) + "\n"
 
     def _interfaces(self) -> list[str]:
-        both = {"modelIdentifier": self.identifier, "canGetAndSetFMUState": True, "canSerializeFMUState": True}
+        both: dict[str, Any] = {
+            "modelIdentifier": self.identifier,
+            "canGetAndSetFMUState": True,
+            "canSerializeFMUState": True,
+        }
         out = []
         if "ModelExchange" in self.kinds:
             out.append(_element("ModelExchange", **both, needsCompletedIntegratorStep=self.closes))
@@ -72,7 +76,8 @@ class Description:
         lines = ["<UnitDefinitions>"]
         for unit in used:
             if unit in BASE_UNITS:
-                base = _element("BaseUnit", **BASE_UNITS[unit])
+                powers: dict[str, Any] = dict(BASE_UNITS[unit])
+                base = _element("BaseUnit", **powers)
                 lines.append(f"  {_element('Unit', closed=False, name=unit)}{base}</Unit>")
             else:
                 lines.append(f"  {_element('Unit', name=unit)}")
