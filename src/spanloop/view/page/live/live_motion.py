@@ -181,7 +181,8 @@ class LiveMotion:
             given["limits"] = "stop"
             if _has_limits(robot.model):
                 notes.append("joints stop at their limits, where the run would end")
-        chosen = made.integrator if run.settings.get("integrator") not in FIXED_STEP else run.settings["integrator"]
+        used = str(run.settings.get("integrator"))
+        chosen = replace(made.integrator, name=used) if used in FIXED_STEP else made.integrator
         found = LiveMotion.of(robot, made.q, made.v, step=step, integrator=chosen, **given, **options)
         return replace(found, not_live=(*notes, *found.not_live))
 
