@@ -51,7 +51,7 @@ class Stage {
   made(build) {
     const solid = new Solid();
     build(solid);
-    return this.drawing.object(solid.numbers);
+    return this.drawing.object(solid.numbers, solid.faces);
   }
 
   // the body that a segment of a flexible one belongs to, or the body itself
