@@ -115,7 +115,7 @@ def _one_sample(motion: LiveMotion) -> Trajectory:
 
 
 def _headline(model: Model) -> str:
-    parts = [f"{model.n_bodies} bodies", f"{model.nv} degrees of freedom of joints"]
+    parts = [f"{model.n_bodies} bodies", f"{len(model.joints)} joints"]
     if model.loops:
         parts.append("1 loop" if len(model.loops) == 1 else f"{len(model.loops)} loops")
     return ", ".join(parts) + "; it runs live in this page"
