@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from spanloop.errors import InputError
+from spanloop.errors import InputError, nearest
 from spanloop.kernels.spec import checked_model
 from spanloop.model import Model
 
@@ -57,12 +58,25 @@ def export(
     where: Any = functions if path is None else path
     names: Any = () if path is None else functions
     if not isinstance(where, str | Path):
-        raise InputError(f"export: the file is {where!r}; expected a name that ends in {_endings()}")
+        raise InputError(f"export: the file is {where!r}; expected a name that ends in {endings()}")
     ending = Path(where).suffix.lower()
     if ending not in _writers():
-        raise InputError(f"export: {where} ends in {ending!r}; expected {_endings()}")
+        raise InputError(f"export: {where} ends in {ending!r}; expected {endings()}")
     chosen = names if isinstance(names, Mapping) else (names,) if isinstance(names, str) else tuple(names)
-    return _writers()[ending](model, chosen, Path(where), **options)
+    writer = _writers()[ending]
+    _refuse_unknown(writer, ending, options)
+    return writer(model, chosen, Path(where), **options)
+
+
+def _refuse_unknown(writer: Writer, ending: str, options: Mapping[str, Any]) -> None:
+    """InputError for an option that this kind of file does not take; writers with **options check them themselves."""
+    taken = inspect.signature(writer).parameters.values()
+    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in taken):
+        return
+    known = [p.name for p in taken if p.kind is inspect.Parameter.KEYWORD_ONLY]
+    for name in options:
+        if name not in known:
+            raise InputError(f"export: a {ending} file takes no {name}=; {nearest(name, known)}")
 
 
 def _writers() -> dict[str, Writer]:
@@ -74,5 +88,6 @@ def _writers() -> dict[str, Writer]:
     return {".c": write_c, ".fmu": write_fmu, ".mjs": write_es_module, ".wasm": write_wasm}
 
 
-def _endings() -> str:
+def endings() -> str:
+    """The endings of the files that can be written."""
     return ", ".join(_writers())

@@ -19,6 +19,7 @@ from spanloop.simulation.integrators.integrator import AUTO, Integrator, schedul
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import Problem
 from spanloop.simulation.simulate import with_stiffness
+from spanloop.simulation.time_loop import positive
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class PortableMotion:
         code that takes a little longer (step_schedule.py).
         """
         robot = robot if isinstance(robot, Dynamics) else Dynamics(robot)
+        step = positive(step, "step")
         chosen = Integrator(integrator)
         if chosen.adaptive:
             raise InputError(f"integrator {integrator!r} chooses its own steps; portable code takes fixed ones: 'rk4'")
