@@ -122,6 +122,8 @@ class WebModule:
 
 def _check(options: Mapping[str, Any]) -> None:
     for option in options:
+        if option in ("real", "name"):
+            raise InputError(f"export: {option}= is for C files; modules compute in double and have no prefix")
         if option not in OPTIONS:
             raise InputError(f"export: a WebAssembly module takes no {option}=; {nearest(option, OPTIONS)}")
     if options.get("step") is None:
