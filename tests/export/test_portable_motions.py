@@ -37,7 +37,7 @@ def bouncing_ball():
 
 def many_bounces():
     """More events than the log has rows."""
-    return ball_model(), {"q": [4e-4], "events": [sl.events.Stop("slide", restitution=0.99)]}
+    return ball_model(), {"q": [2e-4], "events": [sl.events.Stop("slide", restitution=0.99)]}
 
 
 def catcher():
