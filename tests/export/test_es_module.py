@@ -62,6 +62,23 @@ def test_functions_answer_as_the_kernels_do(tmp_path):
 
 
 @needs_node
+def test_functions_have_names_and_options_of_their_own_and_derivatives_are_functions(tmp_path):
+    model = sl.zoo.pendulum(2)
+    rate = {"function": "forward_dynamics", "derivative": "jvp"}
+    names = {"tip": {"function": "pose", "frame": "rod2"}, "root": {"function": "pose", "frame": "rod1"}, "rate": rate}
+    path = sl.export(model, names, tmp_path / "two.mjs")
+    given = [RNG.normal(size=2) for _ in range(6)]
+    script = "[m.tip(x[0]), m.root(x[0]), m.rate(...x), api.functions.rate.inputs.map((i) => i.name)]"
+    tip, root, found, inputs = evaluated(path, script, x=[x.tolist() for x in given])
+    for frame, pose in (("rod2", tip), ("rod1", root)):
+        assert pose == pytest.approx(sl.compile(model, "pose", frame=frame)(given[0]).ravel().tolist(), abs=1e-14)
+    assert inputs == ["q", "v", "tau", "dQ", "dV", "dTau"]
+    kernel = sl.compile(model, "forward_dynamics", derivative="jvp")
+    assert [n for n, _ in kernel.inputs] == ["q", "v", "tau", "d.q", "d.v", "d.tau"]
+    assert found == pytest.approx(kernel(*given).tolist(), rel=1e-11)
+
+
+@needs_node
 def test_names_units_and_sizes_are_those_of_the_model(tmp_path):
     path = sl.export(sl.zoo.quadruped(), ["energy"], tmp_path / "dog.mjs")
     found = evaluated(path, "api.model")

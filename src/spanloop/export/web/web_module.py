@@ -24,13 +24,13 @@ from spanloop.export.c_requests import NOTES, RESULTS, Request, requests_of
 from spanloop.export.c_source import OF_FUNCTIONS, OF_MOTIONS, motion_arguments, names_of
 from spanloop.export.portable_motion import PortableMotion
 from spanloop.export.web.coordinates import coordinates, degrees_of_freedom
-from spanloop.export.web.motion_table import add_motion, motion_table
+from spanloop.export.web.motion_table import CHECK, add_motion, motion_table
 from spanloop.kernels import compile as compiled
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
 
 OPTIONS = (*OF_FUNCTIONS, *OF_MOTIONS, "parameters", "forces", "step", "controller", "inputs")
-RESERVED = ("constructor", "load", "memory", "motion", "begin", "step", "toString", "valueOf", "then")
+RESERVED = ("constructor", "load", "memory", "motion", "begin", "step", "toString", "valueOf", "then", CHECK)
 
 
 @dataclass(frozen=True)
