@@ -151,3 +151,9 @@ def test_a_derivative_that_loops_over_pairs_says_what_to_do():
 def test_a_kernel_with_threads_has_the_module_of_one_thread():
     model = sl.zoo.pendulum(2)
     assert sl.compile(model, "energy", threads=2).wasm == sl.compile(model, "energy").wasm
+
+
+@pytest.mark.parametrize(("target", "file"), [("c", "arm.c"), ("wasm", "arm.mjs")])
+def test_targets_that_leave_python_name_the_file_to_write(target, file):
+    with pytest.raises(UnsupportedError, match=f"sl.export.model, functions, '{file}'. writes it"):
+        sl.compile(sl.zoo.pendulum(), "energy", target=target)
