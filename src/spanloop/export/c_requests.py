@@ -110,7 +110,7 @@ def _taken(model: Model, function: str, method: str | None, options: Mapping[str
     if method in methods:
         out["method"] = method
     _, algorithm = catalog.algorithm(function, out.get("method"), closed)
-    return out | {n: x for n, x in options.items() if x and TAKEN_BY.get(n) in algorithm.takes}
+    return out | {n: x for n, x in options.items() if TAKEN_BY.get(n) in algorithm.takes}
 
 
 def _checked(name: str) -> str:

@@ -5,6 +5,7 @@ The numbers come from kernels and runs of sl.compile and sl.simulate, whose code
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from spanloop.compiler.portable.c_plan import number
-from spanloop.errors import SpanloopError
+from spanloop.errors import SpanloopError, SpanloopWarning
 from spanloop.export.c_function import CFunction
 from spanloop.export.c_motion import CMotion
 from spanloop.export.c_requests import Request
@@ -51,6 +52,9 @@ def self_test(
     calls, bodies = [], []
     for request, kernel, f in functions:
         cases = _cases(model, request, kernel, real, states)
+        if not cases:
+            words = "answers none of the states of the self-test; near= names a closed state of the assembly"
+            warnings.warn(f"export: {request.function} of {model.name!r} {words}", SpanloopWarning, stacklevel=5)
         bodies.append(_test_of_function(f, cases, real))
         calls.append(f"    failed += {f.name}_test();\n")
     if motion:

@@ -56,14 +56,15 @@ def c_source(
     real = options.get("real", "double")
     if real not in REALS:
         raise InputError(f"export: real is {real!r}; expected 'double' or 'float'")
-    requests = _requests(model, functions, options)
-    made = c_functions(model, requests, prefix, real)
+    sincos = f"{prefix}_sincos"
+    motion = _motion(model, prefix, real, sincos, options)
+    if motion and functions and (model.loops or model.couplings):
+        options = {"near": motion.motion.problem.q[0], **options}
+    made = c_functions(model, _requests(model, functions, options), prefix, real)
     law = None
     if options.get("controller") is not None:
         law = control_law(model, options["controller"], options.get("inputs"))
     control = tuple(control_functions(law, prefix, real)) if law else ()
-    sincos = f"{prefix}_sincos"
-    motion = _motion(model, prefix, real, sincos, options)
     if not made and not control and motion is None:
         raise InputError("export: there is nothing to write; name functions, or give step= for a motion")
     every = (*(f for _, _, f in made), *control)

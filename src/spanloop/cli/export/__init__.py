@@ -28,6 +28,7 @@ EXAMPLES = (
     "spanloop export zoo:puma forward_dynamics inverse_dynamics --output arm.c",
     "spanloop export zoo:puma gravity_torques --output arm_f.c --float --step 1e-3 --integrator rk4",
     "spanloop export zoo:four_bar --output linkage.c --step 1e-3 --v crank_hinge=2",
+    "spanloop export zoo:four_bar forward_dynamics mass_matrix --output bars.c",
     "spanloop export zoo:puma pose jacobian --frame link6 --output hand.c --name hand",
 )
 
