@@ -55,9 +55,12 @@ def control_functions(law: AppliedForces, prefix: str, real: str) -> Iterator[CF
     yield CFunction(f"{prefix}_control_memory", plan, _arguments(plan), result, about, prefix, real)
 
 
-def memory_start(law: AppliedForces) -> np.ndarray:
-    """The memory at the start."""
-    return np.array(law.start(), float)
+def control_answer(law: AppliedForces, function: CFunction, rows: Sequence[np.ndarray]) -> np.ndarray:
+    """What the controller answers to the inputs of one of these functions, in Python's own arithmetic."""
+    x: dict[str, Any] = dict.fromkeys(NOTES, ())
+    x |= {a.name: [float(y) for y in row] for a, row in zip(function.arguments, rows, strict=True)}
+    found = law.update(x, x) if "h" in {a.name for a in function.arguments} else law.command(x)
+    return np.array([float(y) for y in found])
 
 
 def _plan(name: str, sizes: Mapping[str, int], count: int, compute: Any) -> Plan:

@@ -69,7 +69,7 @@ def c_source(
         raise InputError("export: there is nothing to write; name functions, or give step= for a motion")
     every = (*(f for _, _, f in made), *control)
     facts = header(model, prefix, real, every, motion, law, options)
-    test = self_test(model, prefix, real, made, motion, options)
+    test = self_test(model, prefix, real, made, control, law, motion, options)
     return CSource(prefix, facts, _source(prefix, real, file, model, every, motion, test), every, motion)
 
 
@@ -108,6 +108,8 @@ def _motion(model: Model, prefix: str, real: str, sincos: str, options: Mapping[
         return None
     if isinstance(step, bool) or not isinstance(step, Real) or not 0.0 < float(step) < math.inf:
         raise InputError(f"export: step is {step!r}; expected a length in seconds, as 1e-3")
+    if not model.nv:
+        raise InputError(f"export: {model.name!r} has no degree of freedom, and so no motion; leave out step=")
     given = motion_arguments(model, options)
     dtype = "float64" if real == "double" else "float32"
     robot = Dynamics(model, method=options.get("method") if _is_forward(model, options.get("method")) else None)
