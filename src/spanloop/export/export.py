@@ -26,13 +26,15 @@ def export(
     |---|---|---|
     | .c | C99, a source and a header (docs/c_export.md) | name, real, parameters, forces, step, ... |
     | .fmu | FMI 3.0, a motion for Co-Simulation and Model Exchange (docs/fmu.md) | docs/fmu.md lists them |
+    | .mjs | an ES module with WebAssembly inside, for node and browsers (docs/wasm.md) | as .c, without name and real |
+    | .wasm | the WebAssembly module alone, described in its section `spanloop` (docs/wasm.md) | as .mjs |
 
     Arguments:
         functions: names of functions as of sl.compile, or {name in the file: {"function": ..., options of sl.compile}};
             they may be left out: sl.export(model, "arm.c", step=1e-3).
         path: the file; the ending chooses the form.
-        name: prefix of all names in C; by default the file's.
-        real: "double" or "float".
+        name: prefix of all names in C; by default the file's. Only of .c.
+        real: "double" or "float". Only of .c.
         parameters, forces, frame, frames, expressed_in, points, method, near, on_singular, regroup, open_chain,
             lowering: as of sl.compile, for those of the functions that take them. forces may also be what acts on the
             motion, a table or a function as of sl.simulate.
@@ -81,8 +83,9 @@ def _writers() -> dict[str, Writer]:
     """The function that writes each kind of file: (model, functions, path, **options) -> path."""
     from spanloop.export.c_writer import write_c
     from spanloop.export.fmu.fmu_writer import write_fmu
+    from spanloop.export.web.es_module import write_es_module, write_wasm
 
-    return {".c": write_c, ".fmu": write_fmu}
+    return {".c": write_c, ".fmu": write_fmu, ".mjs": write_es_module, ".wasm": write_wasm}
 
 
 def endings() -> str:

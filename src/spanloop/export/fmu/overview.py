@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 import spanloop
-from spanloop.export.fmu.c_source import Unit
+from spanloop.export.fmu.unit_source import Unit
 from spanloop.export.fmu.variables import INPUT, OUTPUT, PARAMETER, POSITION, VELOCITY
 
 _TITLES = {
