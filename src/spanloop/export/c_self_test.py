@@ -181,7 +181,8 @@ def _table(name: str, x: np.ndarray, real: str) -> str:
 
 def _shared(prefix: str, real: str) -> str:
     zero, fabs = number(0.0, real), "fabs" if real == "double" else "fabsf"
-    return f"""static int {prefix}_differ(const {real} *a, const {real} *b, int size, {real} close, {real} least, {real} *largest)
+    head = f"const {real} *a, const {real} *b, int size, {real} close, {real} least, {real} *largest"
+    return f"""static int {prefix}_differ({head})
 {{
     {real} most = least, worst = {zero};
     int k, bad = 0;

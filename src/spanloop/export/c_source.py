@@ -219,6 +219,6 @@ def _parameters(model: Model, prefix: str, real: str, functions: Sequence[CFunct
 
 def _in_quotes(file: str) -> str:
     """The name of a header between quotes."""
-    if '"' in file or "\n" in file or "\\" in file or "??" in file:
+    if any(x in file for x in ('"', "\n", "\r", "\\", "??")) or any("\ud800" <= x <= "\udfff" for x in file):
         raise InputError(f"export: the file name {file!r} has characters that #include cannot have; choose another")
     return file
