@@ -44,6 +44,8 @@ WRONG = {
     "name": (("zoo:puma", "bias", "--output", "2.c"), "name='model_2'"),
     "no output": (("zoo:puma", "bias"), "the following arguments are required: --output"),
     "joint": (("zoo:puma", "--output", "a.c", "--step", "1e-3", "--q", "joint9=1"), "no joint 'joint9'"),
+    "live": (("zoo:puma", "--output", "a.fmu", "--live"), "name numbers, such as --parameter link6.mass"),
+    "parameter": (("zoo:puma", "bias", "--output", "a.c", "--parameter", "link6.mass"), "--live makes all numbers"),
     "limit": (("zoo:puma", "--output", "a.c", "--step", "1e-3", "--limits", "wall"), "invalid choice: 'wall'"),
 }
 
