@@ -253,10 +253,8 @@ def _reference(motion: CMotion, u: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
         given["tau" if m.problem.applied.inputs_are_torques or "controller" not in given else "inputs"] = u
     integrator = Integrator(m.integrator, dtype=m.dtype, progress=False)
     run = simulate(m.problem.robot, duration=STEPS * m.step, step=m.step, integrator=integrator, **given)
-    grid = np.arange(STEPS + 1) * m.step
-    count = max(
-        k
-        for k in range(len(run.times))
-        if k <= STEPS and abs(run.times[k] - m.problem.start - grid[k]) < 1e-9 * m.step * STEPS
-    )
-    return run.q[count], run.v[count], count
+    for count in range(STEPS, 0, -1):  # events add samples between those of steps
+        found = np.flatnonzero(np.abs(run.times - m.problem.start - count * m.step) < 1e-6 * m.step)
+        if len(found):
+            return run.q[found[-1]], run.v[found[-1]], count
+    return run.q[0], run.v[0], 0
