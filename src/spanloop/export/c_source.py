@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ def c_source(
     if not made and not control and motion is None:
         raise InputError("export: there is nothing to write; name functions, or give step= for a motion")
     every = (*(f for _, _, f in made), *control)
-    facts = header(model, prefix, real, every, motion, law, options)
+    facts = header(model, prefix, real, every, motion, law, options, str(Path(file or prefix).with_suffix(".c")))
     test = self_test(model, prefix, real, made, control, law, motion, options)
     return CSource(prefix, facts, _source(prefix, real, file, model, every, motion, test), every, motion)
 
