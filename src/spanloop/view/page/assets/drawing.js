@@ -48,8 +48,8 @@ class Drawing {
     }
   }
 
-  // numbers with three vectors a corner, as one object to draw
-  object(numbers) {
+  // numbers with three vectors a corner, as one object to draw; faces: corners of its triangles, else one after the other
+  object(numbers, faces = null) {
     const gl = this.gl;
     const array = gl.createVertexArray();
     gl.bindVertexArray(array);
@@ -60,13 +60,18 @@ class Drawing {
       gl.enableVertexAttribArray(k);
       gl.vertexAttribPointer(k, 3, gl.FLOAT, false, 36, 12 * k);
     }
-    return { array, buffer, count: numbers.length / 9 };
+    if (faces) {
+      gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, gl.createBuffer());
+      gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, new Uint32Array(faces), gl.STATIC_DRAW);
+    }
+    return { array, buffer, count: faces ? faces.length : numbers.length / 9, has_faces: Boolean(faces) };
   }
 
   draw(object) {
     if (!object || !object.count) return;
     this.gl.bindVertexArray(object.array);
-    this.gl.drawArrays(this.gl.TRIANGLES, 0, object.count);
+    if (object.has_faces) this.gl.drawElements(this.gl.TRIANGLES, object.count, this.gl.UNSIGNED_INT, 0);
+    else this.gl.drawArrays(this.gl.TRIANGLES, 0, object.count);
   }
 
   // the canvas as large as it is shown; true if that changed

@@ -7,22 +7,21 @@ const LIVE_KEYS = [
 ];
 
 class Live {
-  constructor(data, stage, camera, plain) {
-    Object.assign(this, { data, stage, camera, on: false, ready: false, moved: false, ended: '', stale: true });
+  // loading: a promise of the run; plain.shown(on): the parts of the recorded run hide or appear
+  constructor(data, stage, camera, loading, plain) {
+    Object.assign(this, { data, stage, camera, loading, plain, on: false, ready: false, moved: false, ended: '', stale: true });
     this.spec = data.live;
     this.clock = new LiveClock(this.spec.step);
     this.panel = element('div', 'side');
-    this.plain = plain; // shown(on): the parts of the recorded run hide or appear
     this.build();
-    const why = whyNotLive() || (this.spec.wasm ? '' : (this.spec.not_live || []).join(' '));
-    this.loaded = why ? Promise.resolve(this.refuse(why)) : this.load();
+    this.load();
   }
 
   async load() {
     try {
-      this.run = await WasmRun.of(this.spec);
+      this.run = await this.loading;
     } catch (error) {
-      this.refuse(`The live mechanism does not start: ${error.message}`);
+      this.refuse(error.message);
       return;
     }
     const mass = this.data.bodies.reduce((sum, b) => sum + b.mass, 0) || 1;
@@ -323,7 +322,7 @@ function shownLive(stage, camera) {
       stale = true;
     },
   };
-  const out = new Live(data, stage, camera, side);
+  const out = new Live(data, stage, camera, loading, side);
   panel.append(out.panel);
   out.choose(data.recorded === false || (window.location.hash || `#${data.live.first || 'live'}`) !== '#recorded');
   return out;

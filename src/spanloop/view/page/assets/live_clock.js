@@ -30,7 +30,7 @@ class LiveClock {
   // steps of this frame; advance() makes one and returns whether the run goes on
   tick(now, advance) {
     if (!this.playing) return 0;
-    const passed = this.last === null ? 0 : Math.min((now - this.last) / 1000, LONGEST);
+    const passed = this.last === null ? 1 / 60 : Math.min((now - this.last) / 1000, LONGEST);
     this.last = now;
     this.owed += passed * this.speed;
     const end = performance.now() + BUDGET;

@@ -30,7 +30,7 @@ class Slider {
   // changed(slider): the number was moved by hand
   constructor(spec, changed) {
     Object.assign(this, { spec, wanted: spec.value });
-    this.row = element('div', 'slider');
+    this.row = element('div', spec.label.length > 13 ? 'slider long' : 'slider');
     const label = element('label', '', spec.label);
     this.input = Object.assign(element('input'), { type: 'range', min: spec.low, max: spec.high, step: 'any', id: `live-${spec.kind}-${spec.label}` });
     label.htmlFor = this.input.id;

@@ -15,7 +15,9 @@ function whyNotLive() {
 }
 
 class WasmRun {
+  // a promise of the run; refused with a sentence where it cannot be
   static async of(live) {
+    if (whyNotLive()) throw new Error(whyNotLive());
     const { instance } = await WebAssembly.instantiate(await unpackedGzip(live.wasm));
     return new WasmRun(live, instance.exports);
   }

@@ -17,6 +17,12 @@ SHADERS.distance = [ // how far the nearest surface is from the eye, in three by
   }`,
 ];
 
+function inverseOf(m) {
+  const columns = [cross(m[1], m[2]), cross(m[2], m[0]), cross(m[0], m[1])];
+  const determinant = dot(m[0], columns[0]);
+  return [0, 1, 2].map((r) => columns.map((c) => c[r] / determinant));
+}
+
 // numbers of an object, written over from an offset on
 function rewrite({ gl }, object, offset, numbers) {
   gl.bindBuffer(gl.ARRAY_BUFFER, object.buffer);
@@ -47,6 +53,8 @@ class LiveStage extends Stage {
     this.rows = new Map(loops.map((x) => [x.name, x]));
     this.closures = this.closures.filter((c, k, all) => this.rows.has(c.name) && all.findIndex((x) => x.name === c.name) === k);
     this.arrows = [];
+    this.stretched = new Map();
+    this.lengths = run.live.parameters.map((x) => this.length(x)).filter(Boolean);
     this.trails = this.followed().map((at) => this.emptyTrail(at));
   }
 
@@ -58,6 +66,7 @@ class LiveStage extends Stage {
     this.time = this.run.time;
     [this.nearest, this.index, this.share, this.segment] = [0, 0, 0, 0];
     this.placeAll(poses);
+    this.lengths.forEach((x) => x.changed() && this.stretch(x.joint.parent));
     this.errors = this.run.kernel('closure');
     this.worst = this.errors ? this.errors.reduce((a, x) => Math.max(a, Math.abs(x)), 0) : 0;
     this.trails.forEach((t) => this.grow(t));
@@ -99,6 +108,41 @@ class LiveStage extends Stage {
 
   drawMoments(lit) {
     if (!this.run) super.drawMoments(lit);
+  }
+
+  // ---- lengths: bodies whose joints have moved are drawn stretched
+
+  modelOf(k) {
+    const own = this.run && this.stretched.get(k);
+    return own ? product(this.at[k], own) : this.at[k];
+  }
+
+  // the joint that a parameter moves on its carrier, if it is of that kind
+  length({ name, place }) {
+    const parts = name.match(/^(.*)\.position\.([xyz])$/);
+    const joint = parts && this.data.joints.find((j) => j.name === parts[1]);
+    if (!joint) return null;
+    const k = 12 + 'xyz'.indexOf(parts[2]);
+    joint.first = joint.first || joint.at.slice(12, 15);
+    const changed = () => {
+      const now = this.run.view('p')[place];
+      if (joint.at[k] === now) return false;
+      joint.at[k] = now;
+      return true;
+    };
+    return { joint, changed };
+  }
+
+  // the linear map that takes the ends of a body from where they were to where they are, and moves little else
+  stretch(body) {
+    const ends = this.data.joints.filter((j) => j.parent === body).map((j) => [j.first || j.at.slice(12, 15), j.at.slice(12, 15)]);
+    for (const c of this.data.closures)
+      for (const [k, at] of [[c.a, c.at_a], [c.b, c.at_b]]) if (k === body) ends.push([at.slice(12, 15), at.slice(12, 15)]);
+    const sum = (f) => [0, 1, 2].map((r) => [0, 1, 2].map((c) => ends.reduce((x, end) => x + f(end, r, c), 0)));
+    const squares = inverseOf(sum(([p], r, c) => p[r] * p[c]).map((row, r) => row.map((x, c) => x + (r === c ? 1e-8 * this.data.size ** 2 : 0))));
+    const ways = sum(([p, now], r, c) => (now[r] - p[r]) * p[c]);
+    const column = (c) => [0, 1, 2].map((r) => (r === c ? 1 : 0) + dot(ways[r], [0, 1, 2].map((i) => squares[i][c])));
+    this.stretched.set(body, frameOf(column(0), column(1), column(2), [0, 0, 0]));
   }
 
   // ---- trails: a ring of parts, the oldest is written over
@@ -204,8 +248,8 @@ class LiveStage extends Stage {
         d.draw(object);
       };
       this.bodies.forEach((body, k) => {
-        paint(body, this.at[k]);
-        if (this.shown.joints) paint(this.joints[k], this.at[k]);
+        paint(body, this.modelOf(k));
+        if (this.shown.joints) paint(this.joints[k], this.modelOf(k));
       });
       if (this.shown.loops) this.eachLoop(paint);
     });

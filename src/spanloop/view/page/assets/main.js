@@ -2,6 +2,7 @@
 
 const data = JSON.parse(document.getElementById('data').textContent);
 const byId = (id) => document.getElementById(id);
+const loading = data.live ? WasmRun.of(data.live) : null; // while the stage is built
 const root = document.documentElement;
 const TOGGLES = [
   ['joints', 'joints', 'j'], ['loops', 'loops', 'l'], ['forces', 'forces', 'f'], ['contacts', 'contacts', 'c'],
@@ -212,6 +213,8 @@ new ResizeObserver(() => {
 }).observe(panel);
 drawPlots();
 if (data.live && stage) live = shownLive(stage, camera);
-window.requestAnimationFrame(frame);
+const start = () => window.requestAnimationFrame(frame);
+if (loading) loading.catch(() => null).then(start); // the first picture already moves
+else start();
 if (!(live && live.on) && !window.matchMedia('(prefers-reduced-motion: reduce)').matches) timeline.play(true);
 window.spanloop = { timeline, camera, stage, plots, events, modes, live }; // for tests and for the curious
