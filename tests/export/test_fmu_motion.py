@@ -175,3 +175,40 @@ def test_reset_begins_again(case):
             ends.append(a.all_of("q."))
             a.fmu.reset()
         assert (ends[0] == ends[1]).all()
+
+
+@pytest.mark.slow
+def test_a_platform_on_six_legs_moves_in_both_interfaces(tmp_path):
+    model, q = sl.zoo.stewart(), sl.zoo.stewart_start()
+    path = export(model, tmp_path / "platform.fmu", q=q)
+    run = sl.simulate(model, q, duration=0.1, step=STEP, limits="ignore")
+    with instances(path) as (a,):
+        a.initialize()
+        a.step(0.0, 0.1)
+        assert np.abs(a.all_of("q.") - run.q[-1]).max() < 1e-13
+        assert np.abs(a.all_of("v.") - run.v[-1]).max() < 1e-13
+        assert a.get("closure_error")[0] <= 2e-15
+    outputs = named(path, "output")
+    found = fmpy.simulate_fmu(str(path), stop_time=0.1, output=outputs, output_interval=0.01, fmi_type="ModelExchange",
+                              relative_tolerance=1e-12, validate=True)  # fmt: skip
+    assert np.abs(columns(found, "q.")[-1] - run.q[-1]).max() < 1e-9
+    assert found["closure_error"].max() < 1e-9
+
+
+def test_a_ball_bounces(tmp_path):
+    b = sl.Builder("ball").body("ball", 0.5, inertia=(2e-3,) * 3, geometry=[sl.contacts.Sphere(0.1)])
+    model = b.free("air", "world", "ball").build().with_ground(friction=0.5, restitution=0.6)
+    q = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.15]
+    path = export(model, tmp_path / "ball.fmu", q=q)
+    assert fmpy.read_model_description(str(path)).modelExchange is None
+    run = sl.simulate(model, q, duration=0.3, step=STEP)
+    with instances(path) as (a,):
+        a.initialize()
+        a.step(0.0, 0.3)
+        assert np.abs(a.all_of("q.") - run.q[-1]).max() < 1e-14
+        assert run.v[:, 5].max() > 0.1  # it went up again
+    with instances(path) as (a,):
+        a.set_named({"q.air.pz": 0.3})
+        with pytest.raises(Exception, match="fmi3ExitInitializationMode"):
+            a.initialize()
+        assert "the start cannot be changed" in a.said

@@ -29,6 +29,7 @@ EXAMPLES = (
     "spanloop export zoo:puma gravity_torques --output arm_f.c --float --step 1e-3 --integrator rk4",
     "spanloop export zoo:four_bar --output linkage.c --step 1e-3 --v crank_hinge=2",
     "spanloop export zoo:puma pose jacobian --frame link6 --output hand.c --name hand",
+    "spanloop export zoo:stewart --output platform.fmu",
 )
 
 
@@ -73,8 +74,11 @@ def _options(chosen: argparse.Namespace, model: Model) -> dict[str, Any]:
         out["parameters"] = "live"
     if chosen.unrolled:
         out["lowering"] = "unrolled"
+    is_unit = Path(chosen.output).suffix.lower() == ".fmu"  # which always has a motion
+    if is_unit and "frame" in out:
+        out["frames"] = [out.pop("frame")]
     coordinates, rates = by_name(chosen.q, "--q"), by_name(chosen.v, "--v")
-    if chosen.step is not None:
+    if chosen.step is not None or is_unit:
         out["q"], out["v"] = initial_state(Dynamics(model), chosen.file, coordinates, rates)
     elif coordinates or rates:
         raise InputError("--q and --v are the start of a motion; give --step too, such as --step 1e-3")

@@ -30,7 +30,7 @@ from spanloop.export.fmu.unit_functions import (
     without_exchange,
 )
 from spanloop.export.fmu.unit_source import TOKEN, Unit, quaternions
-from spanloop.export.fmu.variables import PARAMETER, POSITION, VELOCITY, Variable, chosen_parameters, variables
+from spanloop.export.fmu.variables import PARAMETER, POSITION, VELOCITY, Variable, chosen_parameters, legal, variables
 from spanloop.export.portable_motion import PortableMotion
 from spanloop.model import Model
 from spanloop.model.files.file_io import write_file
@@ -133,9 +133,11 @@ def _unit(
         start.setdefault("gains", gains(feedback))
     _check_size(model, sum(len(p.nodes) for p in (*motion.schedule.plans(), *(f.plan for f in own))))
     found = variables(model, start, acting.inputs, parameters, frames, energy, has_rates)
-    closes = bool(system.has_loops and system.closures in ("project", "feedback")) or bool(quaternions(model))
+    closes = bool(system.has_loops and system.closures != "none") or bool(quaternions(model))
     openness = float(system.openness({n: list(x) for n, x in start.items()}))
-    unit = Unit(model.name, model, motion.schedule, own, found, start, motion.step, offered, closes, fixed, openness)
+    unit = Unit(
+        legal(model.name), model, motion.schedule, own, found, start, motion.step, offered, closes, fixed, openness
+    )
     return _Made(unit, _dependencies(own, found, system.has_loops), fixed, motion, why)
 
 
