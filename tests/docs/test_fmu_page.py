@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from units import needs_compiler
+from fmu_instances import needs_compiler
 
 PAGE = Path(__file__).parents[2] / "docs" / "fmu.md"
 

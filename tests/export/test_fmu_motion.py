@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from units import fmpy, instances, needs_compiler
+from fmu_instances import fmpy, instances, needs_compiler
 
 import spanloop as sl
 from spanloop.export.export import export

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from units import fmpy, instances, moved, needs_compiler, problems
+from fmu_instances import fmpy, instances, moved, needs_compiler, problems
 
 import spanloop as sl
 from spanloop.errors import UnsupportedError
