@@ -95,6 +95,7 @@ class _Made:
     dependencies: Mapping[int, Sequence[int]]
     ends: bool
     motion: PortableMotion
+    limits: str
     note: str
 
 
@@ -138,7 +139,7 @@ def _unit(
     unit = Unit(
         legal(model.name), model, motion.schedule, own, found, start, motion.step, offered, closes, fixed, openness
     )
-    return _Made(unit, _dependencies(own, found, system.has_loops), fixed, motion, why)
+    return _Made(unit, _dependencies(own, found, system.has_loops), fixed, motion, options.get("limits", "ignore"), why)
 
 
 def _check_size(model: Model, operations: int) -> None:
@@ -178,7 +179,7 @@ def _files(made: _Made, identifier: str, binary: bool) -> dict[str, str | bytes]
     token = f"{{{digest[:8]}-{digest[8:12]}-{digest[12:16]}-{digest[16:20]}-{digest[20:32]}}}"
     source = source.replace(TOKEN, token)
     compiled = library(source, identifier) if binary else None
-    about = unit, made.motion.integrator, made.note
+    about = unit, made.motion.integrator, made.limits, made.note
     files: dict[str, str | bytes] = {
         "modelDescription.xml": described(token),
         "documentation/index.html": overview_page(*about),
