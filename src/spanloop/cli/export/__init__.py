@@ -84,6 +84,8 @@ def _options(chosen: argparse.Namespace, model: Model) -> dict[str, Any]:
         out["parameters"] = chosen.parameter or "live"
     if chosen.unrolled:
         out["lowering"] = "unrolled"
+    if is_motion and "frame" in out:
+        out["frames"] = [out.pop("frame")]
     coordinates, rates = by_name(chosen.q, "--q"), by_name(chosen.v, "--v")
     if chosen.step is not None or is_motion:
         out["q"], out["v"] = initial_state(Dynamics(model), chosen.file, coordinates, rates)
