@@ -11,6 +11,7 @@ from sentences import says
 
 import spanloop as sl
 from spanloop.errors import InputError, UnsupportedError
+from spanloop.kernels import on_scalars
 from spanloop.view.page.live.live_motion import LiveMotion
 from spanloop.view.scene import poses
 
@@ -155,19 +156,22 @@ def test_bodies_that_are_fixed_in_the_world_cannot_be_grabbed_and_welded_ones_sh
 
 def test_sliders_of_torques_and_damping_act():
     page = page_of(four_bar())
-    inertia = sl.Dynamics(FOUR_BAR).mass_matrix(CLOSED)
     slider = page.data["inputs"]["torques"][0]
     page.set_input(slider["place"], 2.5)
     page.set_input(page.data["inputs"]["damping"]["place"], 4.0)
-    wanted = [-4.0 * float(x) for x in np.diag(inertia)]
-    law = four_bar(controller=lambda t, q, v: [wanted[0] * v[0] + 2.5, wanted[1] * v[1], wanted[2] * v[2]])
-    assert_equal(law, page)
+    momentum = on_scalars(FOUR_BAR, "mass_matrix")
+
+    def slowed(t, q, v):
+        torques = [-4.0 * sum(x * y for x, y in zip(row, v, strict=True)) for row in momentum(q)]
+        return [torques[0] + 2.5, *torques[1:]]
+
+    assert_equal(four_bar(controller=slowed), page, 1e-12)
     assert slider["joint"] == "crank_hinge"
     assert slider["unit"] == "N m"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["puma", "dh_arm", "four_bar", "stewart"])
+@pytest.mark.parametrize("name", ["puma", "four_bar", "stewart"])
 def test_the_most_damping_stops_and_does_not_shake(name):
     model = getattr(sl.zoo, name)()
     q = getattr(sl.zoo, f"{name}_start", model.neutral)()
