@@ -121,7 +121,7 @@ class LiveInputs:
     @property
     def decays(self) -> bool:
         """Whether motion can be slowed down: not where accelerations are given."""
-        return not any(x.driven for x in (*self.model.joints, *self.model.loops))
+        return not (any(j.driven for j in self.model.joints) or any(x.driven for x in self.model.loops))
 
     # ---- what acts
 

@@ -71,7 +71,12 @@ class LiveMotion:
         if isinstance(controller, Callback):
             notes.append("the controller is a Python function that a page cannot call: no torques act in its place")
             controller = None
-        given = {"step": step, "integrator": _fixed_step(integrator, notes), "limits": limits, **options}
+        given: dict[str, Any] = {
+            "step": step,
+            "integrator": _fixed_step(integrator, notes),
+            "limits": limits,
+            **options,
+        }
         acting = {"controller": controller, "tau": tau, "inputs": inputs, "forces": forces}
         base = PortableMotion.of(robot, q, v, **given, **acting)
         start, own = base.problem.q[0], _own_rows(base, tau is not None or inputs is not None, notes)
@@ -85,7 +90,7 @@ class LiveMotion:
             notes.append(
                 "the controller and forces keep the gravity and the parameters of the model they were made for"
             )
-        live = {"controller": parts.acting_controller(), "forces": parts.acting_forces()}
+        live: dict[str, Any] = {"controller": parts.acting_controller(), "forces": parts.acting_forces()}
         live |= {"inputs": parts.start(own[0]), "decay": parts.first["damping"] if parts.decays else None}
         given |= {"integrator": base.integrator, "varied": chosen.names, "compact": True}
         motion = PortableMotion.of(robot, q, v, **_without_loop_forces(given), **live)
@@ -118,7 +123,7 @@ class LiveMotion:
             if any(x is not None for j in robot.model.joints for ends in (j.lower, j.upper) for x in ends or ()):
                 notes.append("joints stop at their limits, where the run would end")
         given["integrator"] = replace(made.integrator, name=used) if used in FIXED_STEP else made.integrator
-        given["step"] = STEP if used in ADAPTIVE else float(run.settings.get("step", STEP))  # type: ignore[arg-type]
+        given["step"] = STEP if used in ADAPTIVE else float(run.settings.get("step", STEP))
         found = LiveMotion.of(robot, made.q, made.v, **given, **options)
         return replace(found, not_live=(*notes, *found.not_live))
 
