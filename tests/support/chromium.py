@@ -108,6 +108,28 @@ class Browser:
     def mouse(self, kind: str, x: float, y: float, **more) -> None:
         self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
 
+    def before(self, script: str) -> None:
+        """Run statements in every page that is opened from now on, before its own scripts."""
+        self.call("Page.addScriptToEvaluateOnNewDocument", source=script)
+
+    def press(self, x: float, y: float) -> None:
+        """Move the pointer to a place [pixels] and press its button."""
+        self.mouse("mouseMoved", x, y)
+        self.mouse("mousePressed", x, y, button="left", buttons=1, clickCount=1)
+        self._held = (x, y)
+
+    def move(self, x: float, y: float) -> None:
+        held = {"button": "left", "buttons": 1} if self._held else {}
+        self.mouse("mouseMoved", x, y, **held)
+        self._held = (x, y) if self._held else None
+
+    def release(self) -> None:
+        x, y = self._held or (0.0, 0.0)
+        self.mouse("mouseReleased", x, y, button="left", clickCount=1)
+        self._held = None
+
+    _held: tuple[float, float] | None = None  # where the pressed pointer is
+
     def drag(self, start: tuple[float, float], end: tuple[float, float], **more) -> None:
         self.mouse("mousePressed", *start, button="left", buttons=1, clickCount=1, **more)
         for share in (0.25, 0.5, 0.75, 1.0):

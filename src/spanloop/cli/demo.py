@@ -1,4 +1,7 @@
-"""`spanloop demo`: simulate three PUMA arms that carry one disc; report speed, audit and forces, and write a page."""
+"""`spanloop demo`: simulate three PUMA arms that carry one disc; report speed, audit and forces, and write a page.
+
+The arms also run in the page itself, under the controller of the run, and can be grabbed there.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ robot = sl.Dynamics(sl.zoo.three_pumas())
 led = lead(robot, sl.zoo.three_pumas_start(), sl.zoo.three_pumas_path, period=6.0)
 run = sl.simulate(robot, led.q, led.v, duration={seconds:g}, sample=0.002, controller=led.control)
 print(run.audit())
-run.page({page!r})
+run.page({page!r}, live=True)
 """
 
 
@@ -62,15 +65,18 @@ def run(chosen: argparse.Namespace) -> int:
     with ProgressBar(6) as progress:
         made = carry_disc(chosen.seconds, progress)
         progress.begin("writing the page")
-        write(made.motion, path, title="Three PUMA arms carry one disc")
+        write(made.motion, path, title="Three PUMA arms carry one disc", live=True)
     if chosen.json:
         print_json({**made.described(), "page": str(path)})
     else:
         print(made)
-        print(f"page        {path} ({path.stat().st_size / 1e6:.1f} MB): animation, plots, audit; needs no network")
+        print(
+            f"page        {path} ({path.stat().st_size / 1e6:.1f} MB): the run with plots and audit; needs no network"
+        )
+        print("live        the arms also run in the page: grab the disc or an arm, pull, and let go")
         print(f"\n{colored('The same in Python', 'strong')}\n")
         print(PYTHON.format(seconds=chosen.seconds, page=str(path)))
-        print("Next: spanloop zoo list, spanloop simulate --help, examples/ and README.md")
+        print("Next: spanloop gallery pages, spanloop zoo list, spanloop simulate --help, examples/ and README.md")
         if _opens_browser(chosen.open):
             import webbrowser
 

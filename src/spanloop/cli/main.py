@@ -29,10 +29,13 @@ COMMANDS = {
     "info": "bodies, joints, degrees of freedom, mass and loops of a mechanism",
     "check": "review a mechanism; exit code 1 if a finding matters",
     "convert": "convert a mechanism to another file format",
+    "export": "write functions or a motion as C99 or other code that needs no Python",
     "simulate": "simulate a mechanism; write a report, data or a page",
     "inverse": "compute the torques that move a mechanism along a path",
     "reach": "find the joint coordinates that bring frames to targets",
     "modes": "natural frequencies, damping and shapes about an equilibrium",
+    "page": "write a page in which a mechanism runs and can be grabbed, or the page of a run",
+    "gallery": "write the zoo as live pages, with an index",
     "view": "show a mechanism or a run in the browser, live",
     "plot": "plot a run",
     "count": "count the operations of every function and method",
@@ -46,6 +49,7 @@ COMMANDS = {
 FIRST_STEPS = """first steps:
   spanloop demo
   spanloop zoo list
+  spanloop page zoo:slider_crank --v crank_hinge=9
   spanloop simulate zoo:four_bar --v crank_hinge=2 --output run.html
   spanloop COMMAND --help
 """

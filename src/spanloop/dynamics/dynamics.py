@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -583,6 +584,12 @@ class Dynamics(Quantities):
         actuated: names of joints or DoF; by default model.actuated and the driven joints.
         """
         return loops.subsystems(self, actuated)
+
+    def page(self, path: str | Path, q: ArrayLike | None = None, v: ArrayLike | None = None, **options: Any) -> Path:
+        """Write a page in which the mechanism runs from q (nq,), v (nv,) and can be grabbed; as Model.page does."""
+        from spanloop.view.page.live.live_page import write_live
+
+        return write_live(self, path, q, v, **options)
 
     # ---- grasps
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from spanloop.model.parts import WORLD, Actuator, Body, Coupling, Frame, Joint, 
 from spanloop.types import Floats3
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import ArrayLike
 
     from spanloop.model.files.loss_report import Written
@@ -270,6 +272,18 @@ class Model:
         from spanloop.model.files import save
 
         return save(self, path, force=force)
+
+    def page(
+        self, path: str | Path, q: ArrayLike | None = None, v: ArrayLike | None = None, **options: Any
+    ) -> Path:
+        """Write a page in which the mechanism runs from q (nq,), v (nv,) and can be grabbed and pulled.
+
+        One HTML file for any browser, without a network. options: title, folder of mesh files, controller, forces,
+        parameters (names of those with a slider), step; see docs/live.md. Returns the path.
+        """
+        from spanloop.view.page.live.live_page import write_live
+
+        return write_live(self, path, q, v, **options)
 
     def __repr__(self) -> str:
         from spanloop.model.printout import line

@@ -467,13 +467,19 @@ class Trajectory:
         return show(self, port=port, block=block, **options)
 
     def show(self, *, height: int = 640, **options: Any) -> Any:
-        """The page of the run inside a notebook, `height` pixels high: leave run.show() as the last line of a cell."""
+        """The page of the run inside a notebook, `height` pixels high: leave run.show() as the last line of a cell.
+
+        options: those of run.page, live=True among them.
+        """
         from spanloop.view.page.inline import InlinePage
 
         return InlinePage.of(self, height, **options)
 
     def page(self, path: str | Path, **options: Any) -> Any:
-        """Write the run as one HTML file: animation, plots and audit, for any browser, without a network."""
+        """Write the run as one HTML file: animation, plots and audit, for any browser, without a network.
+
+        live=True: the mechanism also runs in the page from the run's first state, and can be grabbed and pulled.
+        """
         from spanloop.view.page import write
 
         return write(self, path, **options)

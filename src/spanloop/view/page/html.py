@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Mapping
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -34,28 +35,63 @@ SCRIPTS = (
     "modes.js",
     "main.js",
 )
+# before main.js, in pages whose mechanism runs
+LIVE_SCRIPTS = (
+    "live_run.js",
+    "live_clock.js",
+    "live_grab.js",
+    "live_stage.js",
+    "live_pointer.js",
+    "live_controls.js",
+    "live_plots.js",
+    "live.js",
+)
 
 
-def write(run: Trajectory, path: str | Path, *, title: str = "", folder: str | Path | None = None) -> Path:
-    """Write the page of a run and return its path, which must end in .html. folder: where mesh files are."""
+def write(
+    run: Trajectory,
+    path: str | Path,
+    *,
+    title: str = "",
+    folder: str | Path | None = None,
+    live: bool | Mapping[str, Any] = False,
+) -> Path:
+    """Write the page of a run and return its path, which must end in .html. folder: where mesh files are.
+
+    live: the mechanism also runs in the page from the run's first state, where it can be grabbed and pulled. A mapping
+    has options of LiveMotion.of (controller, parameters, ...), and "first": "live" or "recorded", which is shown first.
+    """
     where = target_file(path, "a page", (".html", ".htm"), "run.save(...) writes .nc, .h5, .npz and .csv")
-    write_file(where, text(run, title=title, folder=folder).encode())
+    write_file(where, text(run, title=title, folder=folder, live=live).encode())
     return where
 
 
-def text(run: Trajectory, *, title: str = "", folder: str | Path | None = None) -> str:
+def text(
+    run: Trajectory,
+    *,
+    title: str = "",
+    folder: str | Path | None = None,
+    live: bool | Mapping[str, Any] = False,
+) -> str:
     """The page of a run as HTML text."""
-    return page_of(page_data(run, title or f"{run.model.name}, {run.duration:g} s", folder))
+    data = page_data(run, title or f"{run.model.name}, {run.duration:g} s", folder)
+    if live is False:
+        return page_of(data)
+    from spanloop.view.page.live.live_page import live_part_of_run
+
+    return page_of({**data, "live": live_part_of_run(run, folder, {} if live is True else live)})
 
 
 def page_of(data: dict[str, Any]) -> str:
-    """The page that shows these data, as HTML text."""
-    style = _asset("page.css")
-    script = "(() => {\n'use strict';\n" + "\n".join(_asset(name) for name in SCRIPTS) + "\n})();\n"
+    """The page that shows these data, as HTML text. data["live"]: of a mechanism that runs in it."""
+    is_live = "live" in data
+    style = _asset("page.css") + (_asset("live.css") if is_live else "")
+    names = (*SCRIPTS[:-1], *(LIVE_SCRIPTS if is_live else ()), SCRIPTS[-1])
+    script = "(() => {\n'use strict';\n" + "\n".join(_asset(name) for name in names) + "\n})();\n"
     policy = (
         "default-src 'none'; img-src data: blob:; "
         f"style-src 'sha256-{_hash(style)}'; script-src 'sha256-{_hash(script)}'"
-    )
+    ) + (" 'wasm-unsafe-eval'" if is_live else "")
     parts = {
         "TITLE": escape(in_one_line(data["title"])),
         "POLICY": policy,

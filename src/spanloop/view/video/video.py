@@ -99,7 +99,7 @@ def frames(
     solid, planes = solids(seen, moved.holds), surfaces(seen)
     marks = np.concatenate([moved.closed, moved.broken, moved.held], axis=1)
     shown_parts: dict[bytes, Solids] = {}
-    away = _distance(shown, view, size[0] / size[1]) * _direction(view)
+    away = distance(shown, view, size[0] / size[1]) * direction(view)
     back = None
     for k in range(len(times)):
         if not np.isfinite(at[k]).all():
@@ -117,11 +117,11 @@ def frames(
             if plane is not None and present[patch.body] and patch.faces(eye.position, at[k, patch.body]):
                 parts.append(plane.at(at[k]))
         arrows = None if touching is None else contact_arrows(touching, k, seen.size)
-        image = picture(eye, back, shown.ground, _triangles([*parts, arrows]), _triangles([arrows]))
+        image = picture(eye, back, shown.ground, triangles([*parts, arrows]), triangles([arrows]))
         yield np.round(255.0 * image).astype(np.uint8)
 
 
-def _triangles(parts: list[Solids | None]) -> Triangles | None:
+def triangles(parts: list[Solids | None]) -> Triangles | None:
     """Corners, normals and colours of solids in the world."""
     found = [x for x in parts if x is not None]
     if not found:
@@ -129,15 +129,15 @@ def _triangles(parts: list[Solids | None]) -> Triangles | None:
     return Triangles(*(np.concatenate([getattr(x, name) for x in found]) for name in ("corners", "normals", "colors")))
 
 
-def _direction(view: tuple[float, float]) -> np.ndarray:
+def direction(view: tuple[float, float]) -> np.ndarray:
     azimuth, elevation = view[0], float(np.clip(view[1], -STEEPEST, STEEPEST))
     level = np.cos(elevation)
     return np.array([level * np.cos(azimuth), level * np.sin(azimuth), np.sin(elevation)])
 
 
-def _distance(shown: Window, view: tuple[float, float], aspect: float) -> float:
+def distance(shown: Window, view: tuple[float, float], aspect: float) -> float:
     """How far the eye must be from the middle [m] to see all corners of the window."""
-    z = _direction(view)
+    z = direction(view)
     x = np.array([-np.sin(view[0]), np.cos(view[0]), 0.0])
     corners = shown.half * np.array([(i, j, k) for i in (-1, 1) for j in (-1, 1) for k in (-1, 1)])
     a, b, c = (np.array([x, np.cross(z, x), z]) @ corners.T)[:3]

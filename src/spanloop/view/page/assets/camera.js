@@ -6,9 +6,9 @@ const ROOM = 0.94; // share of the picture that the corners may fill
 
 class Camera {
   constructor(canvas, low, high, size, changed) {
-    this.home = scaled(0.5, add(low, high));
-    this.half = scaled(0.5, subtract(high, low)).map((x) => Math.max(x, 0.05 * size));
-    this.size = 2 * lengthOf(this.half);
+    this.least = 0.05 * size;
+    this.home = this.target = [0, 0, 0];
+    this.frame(low, high);
     this.shift = [0, 0, 0]; // how far what is followed has gone
     this.changed = changed;
     this.canvas = canvas;
@@ -27,6 +27,15 @@ class Camera {
     [this.azimuth, this.elevation] = HOME;
     this.distance = 1; // of that from which all is seen
     this.changed();
+  }
+
+  // the box that the picture holds
+  frame(low, high) {
+    const before = this.home;
+    this.home = scaled(0.5, add(low, high));
+    this.half = scaled(0.5, subtract(high, low)).map((x) => Math.max(x, this.least));
+    this.size = 2 * lengthOf(this.half);
+    this.target = add(this.target, subtract(this.home, before));
   }
 
   get dragging() {

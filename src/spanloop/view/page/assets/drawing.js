@@ -48,24 +48,30 @@ class Drawing {
     }
   }
 
-  // numbers with three vectors a corner, as one object to draw
-  object(numbers) {
+  // numbers with three vectors a corner, as one object to draw; faces: corners of its triangles, else one after the other
+  object(numbers, faces = null) {
     const gl = this.gl;
     const array = gl.createVertexArray();
     gl.bindVertexArray(array);
-    gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer());
+    const buffer = gl.createBuffer();
+    gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
     gl.bufferData(gl.ARRAY_BUFFER, new Float32Array(numbers), gl.STATIC_DRAW);
     for (let k = 0; k < 3; k++) {
       gl.enableVertexAttribArray(k);
       gl.vertexAttribPointer(k, 3, gl.FLOAT, false, 36, 12 * k);
     }
-    return { array, count: numbers.length / 9 };
+    if (faces) {
+      gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, gl.createBuffer());
+      gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, new Uint32Array(faces), gl.STATIC_DRAW);
+    }
+    return { array, buffer, count: faces ? faces.length : numbers.length / 9, has_faces: Boolean(faces) };
   }
 
   draw(object) {
     if (!object || !object.count) return;
     this.gl.bindVertexArray(object.array);
-    this.gl.drawArrays(this.gl.TRIANGLES, 0, object.count);
+    if (object.has_faces) this.gl.drawElements(this.gl.TRIANGLES, object.count, this.gl.UNSIGNED_INT, 0);
+    else this.gl.drawArrays(this.gl.TRIANGLES, 0, object.count);
   }
 
   // the canvas as large as it is shown; true if that changed
@@ -109,8 +115,8 @@ class Drawing {
     gl.disable(gl.BLEND);
   }
 
-  // the number of the part that paint(number -> colour) leaves at a pixel
-  numberAt(x, y, paint) {
+  // the colours, four bytes each, that paint() leaves at a pixel and up to `reach` pixels around it
+  bytesAt(x, y, reach, paint) {
     const gl = this.gl;
     const [w, h] = [this.canvas.width, this.canvas.height];
     if (!this.pointing || this.pointing.w !== w || this.pointing.h !== h) {
@@ -128,10 +134,11 @@ class Drawing {
     gl.viewport(0, 0, w, h);
     gl.clearColor(0, 0, 0, 0);
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
-    paint((number) => [(number & 255) / 255, ((number >> 8) & 255) / 255, 0, 1]);
-    const found = new Uint8Array(4);
-    gl.readPixels(Math.round(x), Math.round(h - 1 - y), 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, found);
+    paint();
+    const side = 2 * reach + 1;
+    const found = new Uint8Array(4 * side * side);
+    gl.readPixels(Math.round(x) - reach, h - 1 - Math.round(y) - reach, side, side, gl.RGBA, gl.UNSIGNED_BYTE, found);
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
-    return found[0] + 256 * found[1];
+    return found;
   }
 }

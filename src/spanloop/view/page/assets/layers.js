@@ -51,12 +51,17 @@ class Stage {
   made(build) {
     const solid = new Solid();
     build(solid);
-    return this.drawing.object(solid.numbers);
+    return this.drawing.object(solid.numbers, solid.faces);
   }
 
   // the body that a segment of a flexible one belongs to, or the body itself
   owner(k) {
     return this.data.bodies[k].segment_of ?? k;
+  }
+
+  // the matrix that the shapes of a body are drawn with
+  modelOf(k) {
+    return this.at[k];
   }
 
   joint(solid, joint) {
@@ -213,7 +218,7 @@ class Stage {
     if (camera.eye()[2] > this.data.ground) this.shadows(seen, dark);
     this.bodies.forEach((body, k) => {
       if (!this.isThere(k)) return;
-      d.use('solid', { ...lit, model: this.at[k], tint: this.pointed === this.owner(k) + 1 ? [1, 1, 1, 0.35] : [0, 0, 0, 0] });
+      d.use('solid', { ...lit, model: this.modelOf(k), tint: this.pointed === this.owner(k) + 1 ? [1, 1, 1, 0.35] : [0, 0, 0, 0] });
       d.draw(body);
       if (this.shown.joints) d.draw(this.joints[k]);
       if (this.shown.frames) d.draw(this.frames[k]);
@@ -264,7 +269,7 @@ class Stage {
     d.shadow(() => this.bodies.forEach((body, k) => {
       if (!this.isThere(k)) return;
       if (this.at[k][14] < g - 0.1 * this.data.size) return; // it has fallen through the floor
-      d.use('plain', { seen, model: product(flat, this.at[k]), paint: [0, 0, 0, dark ? 0.42 : 0.16] });
+      d.use('plain', { seen, model: product(flat, this.modelOf(k)), paint: [0, 0, 0, dark ? 0.42 : 0.16] });
       d.draw(body);
     }));
   }
@@ -349,12 +354,19 @@ class Stage {
   // ---- what is under the pointer: 0 nothing, then bodies, then loops
 
   numberAt(x, y, camera) {
+    const [low, high] = this.numbersAround(x, y, camera, 0);
+    return low + 256 * high;
+  }
+
+  // the numbers of all pixels around one, as colours
+  numbersAround(x, y, camera, reach) {
     const d = this.drawing;
     const seen = camera.seen(d.canvas.width / d.canvas.height);
-    return d.numberAt(x, y, (paintOf) => {
+    const paintOf = (number) => [(number & 255) / 255, ((number >> 8) & 255) / 255, 0, 1];
+    return d.bytesAt(x, y, reach, () => {
       this.bodies.forEach((body, k) => {
         if (!this.isThere(k)) return;
-        d.use('plain', { seen, model: this.at[k], paint: paintOf(this.owner(k) + 1) });
+        d.use('plain', { seen, model: this.modelOf(k), paint: paintOf(this.owner(k) + 1) });
         d.draw(body);
         if (this.shown.joints) d.draw(this.joints[k]);
       });

@@ -2,6 +2,7 @@
 
 const data = JSON.parse(document.getElementById('data').textContent);
 const byId = (id) => document.getElementById(id);
+const loading = data.live ? WasmRun.of(data.live) : null; // while the stage is built
 const root = document.documentElement;
 const TOGGLES = [
   ['joints', 'joints', 'j'], ['loops', 'loops', 'l'], ['forces', 'forces', 'f'], ['contacts', 'contacts', 'c'],
@@ -18,6 +19,7 @@ let stale = true; // is the picture to be drawn again?
 let stage = null;
 let camera = null;
 let plots = [];
+let live = null; // the mechanism that runs in the page, if it has one
 const times = floatsOf(data.times);
 const panel = byId('panel');
 const timeline = new Timeline(times[0], times[times.length - 1], () => (stale = true));
@@ -28,16 +30,18 @@ const jump = (time) => {
 };
 const events = new EventList(data.events, jump, byId('marks'), timeline);
 const modes = data.modes ? new ModeList(data.modes, timeline) : null;
-panel.append(...(modes ? modes.cards : [auditCard(data)]));
-if (data.events.length) panel.append(events.card);
+const recorded = element('div', 'side');
+panel.append(recorded);
+if (data.recorded !== false) recorded.append(...(modes ? modes.cards : [auditCard(data)]));
+if (data.events.length) recorded.append(events.card);
 plots = data.groups.map((group) => new Plot(group, times, (t) => {
   timeline.play(false);
   timeline.seek(t);
 }));
-panel.append(...plots.map((p) => p.card), settingsCard(data));
+recorded.append(...plots.map((p) => p.card), settingsCard(data));
 
 try {
-  stage = new Stage(byId('scene'), data);
+  stage = data.live ? new LiveStage(byId('scene'), data) : new Stage(byId('scene'), data);
   camera = new Camera(byId('scene'), data.low, data.high, data.size, () => (stale = true));
 } catch (error) {
   byId('trouble').textContent = error.message;
@@ -93,7 +97,7 @@ function status() {
 let pointer = null;
 function point() {
   const label = byId('label');
-  if (!pointer || camera.dragging) {
+  if (!pointer || camera.dragging || (live && live.pulling)) {
     label.hidden = true;
     if (stage.pointed) stale = true;
     stage.pointed = 0;
@@ -124,7 +128,7 @@ if (stage) {
     moved = true;
   });
   window.setInterval(() => {
-    if (moved || (pointer && timeline.playing)) point();
+    if (moved || (pointer && (timeline.playing || (live && live.on)))) point();
     moved = false;
   }, 60);
 }
@@ -172,7 +176,7 @@ const ACTIONS = {
 window.addEventListener('keydown', (e) => {
   const own = ['SELECT', 'INPUT', 'BUTTON'].includes(e.target.tagName);
   if (e.ctrlKey || e.metaKey || e.altKey || (own && [' ', 'ArrowLeft', 'ArrowRight', 'Home', 'End'].includes(e.key))) return;
-  const action = ACTIONS[e.key] || switches[e.key];
+  const action = (live && live.on && live.keys[e.key]) || ACTIONS[e.key] || switches[e.key];
   if (!action) return;
   e.preventDefault();
   action(e);
@@ -181,7 +185,8 @@ window.addEventListener('keydown', (e) => {
 // ---- drawing
 
 function frame(now) {
-  timeline.tick(now);
+  if (live && live.on) stale = live.tick(now) || stale;
+  else timeline.tick(now);
   const grown = stage && stage.drawing.fitted();
   if (stale || grown) {
     stale = false;
@@ -191,11 +196,15 @@ function frame(now) {
       stage.draw(camera, root.classList.contains('dark'));
     }
     status();
-    events.show(timeline.time);
-    const index = stage ? stage.nearest : Math.round((times.length - 1) * ((timeline.time - times[0]) / (times[times.length - 1] - times[0] || 1)));
-    plots.forEach((p) => p.cursor(timeline.time, index));
+    if (live && live.on) live.shown(now);
+    else cursors();
   }
   window.requestAnimationFrame(frame);
+}
+function cursors() {
+  events.show(timeline.time);
+  const index = stage ? stage.nearest : Math.round((times.length - 1) * ((timeline.time - times[0]) / (times[times.length - 1] - times[0] || 1)));
+  plots.forEach((p) => p.cursor(timeline.time, index));
 }
 const drawPlots = () => plots.forEach((p) => p.draw());
 new ResizeObserver(() => {
@@ -203,6 +212,9 @@ new ResizeObserver(() => {
   stale = true;
 }).observe(panel);
 drawPlots();
-window.requestAnimationFrame(frame);
-if (!window.matchMedia('(prefers-reduced-motion: reduce)').matches) timeline.play(true);
-window.spanloop = { timeline, camera, stage, plots, events, modes }; // for tests and for the curious
+if (data.live && stage) live = shownLive(stage, camera);
+const start = () => window.requestAnimationFrame(frame);
+if (loading) loading.catch(() => null).then(start); // the first picture already moves
+else start();
+if (!(live && live.on) && !window.matchMedia('(prefers-reduced-motion: reduce)').matches) timeline.play(true);
+window.spanloop = { timeline, camera, stage, plots, events, modes, live }; // for tests and for the curious

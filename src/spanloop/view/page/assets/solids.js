@@ -7,9 +7,16 @@ const CROWD = 256; // triangles around one corner from which their normals are n
 class Solid {
   constructor() {
     this.numbers = []; // position, normal, colour: nine numbers a corner
+    this.faces = []; // numbers of three corners each
   }
 
+  // a corner that belongs to one triangle
   corner(m, p, n, color) {
+    this.faces.push(this.numbers.length / 9);
+    this.shared(m, p, n, color);
+  }
+
+  shared(m, p, n, color) {
     const q = pointOf(m, p);
     this.numbers.push(
       q[0], q[1], q[2],
@@ -38,17 +45,20 @@ class Solid {
 
   // a profile of rings (radius, z, normal outward, normal along z), turned about z
   turned(m, rings, color, stretch = [1, 1, 1]) {
-    const place = (ring, k) => {
-      const a = (2 * Math.PI * k) / AROUND;
-      const [c, s] = [Math.cos(a), Math.sin(a)];
-      const p = [ring[0] * c * stretch[0], ring[0] * s * stretch[1], ring[1] * stretch[2]];
-      const n = unit([(ring[2] * c) / stretch[0], (ring[2] * s) / stretch[1], ring[3] / stretch[2]]);
-      return [p, n];
-    };
+    const first = this.numbers.length / 9;
+    for (const ring of rings)
+      for (let k = 0; k < AROUND; k++) {
+        const a = (2 * Math.PI * k) / AROUND;
+        const [c, s] = [Math.cos(a), Math.sin(a)];
+        const p = [ring[0] * c * stretch[0], ring[0] * s * stretch[1], ring[1] * stretch[2]];
+        const n = unit([(ring[2] * c) / stretch[0], (ring[2] * s) / stretch[1], ring[3] / stretch[2]]);
+        this.shared(m, p, n, color);
+      }
+    const at = (r, k) => first + r * AROUND + (k % AROUND);
     for (let r = 0; r + 1 < rings.length; r++)
       for (let k = 0; k < AROUND; k++) {
-        const [a, b, c, d] = [place(rings[r], k), place(rings[r], k + 1), place(rings[r + 1], k + 1), place(rings[r + 1], k)];
-        for (const x of [a, b, c, a, c, d]) this.corner(m, x[0], x[1], color);
+        const [a, b, c, d] = [at(r, k), at(r, k + 1), at(r + 1, k + 1), at(r + 1, k)];
+        this.faces.push(a, b, c, a, c, d);
       }
   }
 

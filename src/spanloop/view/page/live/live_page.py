@@ -1,0 +1,147 @@
+"""The page of a mechanism that runs in it: `write_live` for a model alone, `live_part_of_run` beside a recorded run."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spanloop.dynamics import Dynamics
+from spanloop.errors import InputError, SpanloopWarning
+from spanloop.model import Model
+from spanloop.model.files.file_io import write_file
+from spanloop.trajectory import EndReason, Outcome, Segment, Trajectory
+from spanloop.trajectory.topologies import has_same_joints
+from spanloop.view.body_shapes import corners
+from spanloop.view.contact_shapes import floor_height
+from spanloop.view.moving_scene import moving_scene
+from spanloop.view.noise import least_force, noise_levels
+from spanloop.view.page.data import picture
+from spanloop.view.page.html import page_of
+from spanloop.view.page.live.live_motion import LiveMotion
+from spanloop.view.scene import Scene, extent_points, poses, scene
+from spanloop.view.target_file import target_file
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+FIRST = ("live", "recorded")  # what a page of both shows first
+MARGIN = 0.06  # around the first position, in sizes of the mechanism
+
+
+def write_live(
+    robot: Dynamics | Model,
+    path: str | Path,
+    q: ArrayLike | None = None,
+    v: ArrayLike | None = None,
+    *,
+    title: str = "",
+    folder: str | Path | None = None,
+    **options: Any,
+) -> Path:
+    """Write a page in which a mechanism runs and can be grabbed; return its path, which must end in .html.
+
+    q (nq,), v (nv,): where it begins. folder: where mesh files are. options: those of LiveMotion.of.
+    """
+    where = target_file(path, "a page", (".html", ".htm"), "sl.export(...) writes .wasm, .c and .fmu")
+    write_file(where, live_text(robot, q, v, title=title, folder=folder, **options).encode())
+    return where
+
+
+def live_text(
+    robot: Dynamics | Model,
+    q: ArrayLike | None = None,
+    v: ArrayLike | None = None,
+    *,
+    title: str = "",
+    folder: str | Path | None = None,
+    **options: Any,
+) -> str:
+    """The page of a live mechanism as HTML text."""
+    robot = robot if isinstance(robot, Dynamics) else Dynamics(robot)
+    motion = LiveMotion.of(robot, q, v, **options)
+    return page_of(_model_data(motion, title or robot.model.name, folder))
+
+
+def live_part_of_run(run: Trajectory, folder: str | Path | None, options: Mapping[str, Any]) -> dict[str, Any]:
+    """What the page of a run needs to run its mechanism from its first state."""
+    if not has_same_joints(run):
+        raise InputError(
+            f"{run.model.name}: joints differ between the segments of this run, and a live page runs one model; "
+            "try run.page(...) without live, or model.page(...)"
+        )
+    options = dict(options)
+    first = options.pop("first", FIRST[0])
+    if first not in FIRST:
+        raise InputError(f"live: first is {first!r}; expected {FIRST[0]!r} or {FIRST[1]!r}")
+    motion = LiveMotion.of(Dynamics(run.model), run.q[0], run.v[0], **options)
+    return {**_live_part(motion, scene(run.model, run.q[0], folder), run.q[0]), "first": first}
+
+
+def _model_data(motion: LiveMotion, title: str, folder: str | Path | None) -> dict[str, Any]:
+    """Everything that the page of a model alone shows: a run of one sample, and the live part."""
+    model = motion.motion.problem.model
+    run = _one_sample(motion)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", SpanloopWarning)
+        moved = moving_scene(run, folder)
+    seen = moved.scene
+    shown = picture(moved, run.times)
+    shown["low"] = [x - MARGIN * seen.size for x in shown["low"]]
+    shown["high"] = [x + MARGIN * seen.size for x in shown["high"]]
+    return {
+        "title": title,
+        **shown,
+        "recorded": False,
+        "touches": {"names": [], "values": ""},
+        "groups": [],
+        "noise": noise_levels(model, seen.size),
+        "arrows": [],
+        "least_force": least_force(model),
+        "headline": _headline(model),
+        "outcome": run.outcome.sentence,
+        "audit": None,
+        "settings": [],
+        "notes": list(dict.fromkeys([*seen.notes, *(str(w.message) for w in caught)])),
+        "live": _live_part(motion, seen, run.q[0]),
+    }
+
+
+def _one_sample(motion: LiveMotion) -> Trajectory:
+    """The start of a live motion as a run."""
+    model, start = motion.motion.problem.model, motion.motion.start
+    segment = Segment(np.zeros(1), start["q"][None], start["v"][None], np.zeros((1, model.nv)))
+    end = Outcome(EndReason.FINISHED, "The mechanism runs in this page.", 0.0)
+    return Trajectory(model, (segment,), (end,), {"motion": "live"})
+
+
+def _headline(model: Model) -> str:
+    parts = [f"{model.n_bodies} bodies", f"{len(model.joints)} joints"]
+    if model.loops:
+        parts.append("1 loop" if len(model.loops) == 1 else f"{len(model.loops)} loops")
+    return ", ".join(parts) + "; it runs live in this page"
+
+
+def _live_part(motion: LiveMotion, seen: Scene, q: np.ndarray) -> dict[str, Any]:
+    """The motion's own data, and what the picture needs: boxes of bodies, and how camera and floor behave."""
+    model = motion.motion.problem.model
+    at = poses(Dynamics(model, target="python"), np.asarray(q, float))
+    lowest = float(np.nanmin(extent_points(seen, at[None])[..., 2]))
+    floats = bool(seen.floats)
+    return {
+        "boxes": [_box(b.shapes) for b in seen.bodies],
+        "travels": floats,
+        "hangs": not floats and floor_height(seen.surfaces) is None and lowest <= -0.1 * seen.size,
+        **motion.data(),
+    }
+
+
+def _box(shapes: tuple) -> list[float] | None:
+    """The lowest and the highest corner of a body's shapes in its frame [m]; None without shapes."""
+    if not shapes:
+        return None
+    points = np.concatenate([corners(s) for s in shapes])
+    return [round(float(x), 6) for x in (*points.min(axis=0), *points.max(axis=0))]
