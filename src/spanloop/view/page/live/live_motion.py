@@ -98,7 +98,7 @@ class LiveMotion:
 
     @staticmethod
     def of_run(run: Trajectory, **options: Any) -> LiveMotion:
-        """The live motion of a run, from its first state; options: parameters and gravity, as of `of`.
+        """The live motion of a run, from its first state; options: those of `of`, which count before the run's own.
 
         A run that knows how it was made (run.recipe) has its controller, inputs, forces and events. Of another one, the
         mechanism moves freely from the first state.
@@ -124,7 +124,7 @@ class LiveMotion:
                 notes.append("joints stop at their limits, where the run would end")
         given["integrator"] = replace(made.integrator, name=used) if used in FIXED_STEP else made.integrator
         given["step"] = STEP if used in ADAPTIVE else float(run.settings.get("step", STEP))
-        found = LiveMotion.of(robot, made.q, made.v, **given, **options)
+        found = LiveMotion.of(robot, made.q, made.v, **{**given, **options})
         return replace(found, not_live=(*notes, *found.not_live))
 
     @cached_property
