@@ -226,7 +226,21 @@ def test_joints_stop_at_their_limits():
     assert ended.outcome.reason == "limit"
     page = page_of(ended)
     assert "joints stop at their limits, where the run would end" in page.data["not_live"]
-    assert_equal(sl.simulate(model, CLOSED, duration=0.5, limits="stop"), page)
+    known = sl.simulate(model, CLOSED, duration=0.5, limits="stop")
+    assert_equal(known, page)
+    page.reset()
+    log, moments = page.data["log"], []
+    for _ in range(500):
+        page["logged"] = 0.0
+        assert page.step() == 0
+        for row in page["log"].reshape(log["rows"], log["width"])[: int(page["logged"][0])]:
+            fired = row[slice(*np.cumsum(log["arrays"]["fired"]))] > 0.0
+            moments.append(
+                (row[log["arrays"]["t"][0]], [w["name"] for w, f in zip(log["watchers"], fired, strict=True) if f])
+            )
+    assert len(moments) == len(known.events) > 0
+    assert np.abs([t for t, _ in moments] - known.events.time).max() < 1e-12
+    assert all("crank_hinge" in names for _, names in moments)
 
 
 def test_an_event_of_the_user_ends_the_motion():
@@ -235,7 +249,8 @@ def test_an_event_of_the_user_ends_the_motion():
     while (status := page.step()) == 0:
         assert page.steps < 500
     assert status == 2
-    assert page.data["events"] == ["low"]
+    assert page.data["events"] == page.data["ends"]["names"] == ["low"]
+    assert page[page.data["ends"]["array"]][0] in (-1.0, 1.0)  # negative where it ended, or 1 plus the number 0
     assert page.data["status"]["2"] == "an event ends the motion"
     assert abs(page.steps * page.data["step"] - run.duration) < page.data["step"]
 
@@ -245,7 +260,13 @@ def test_a_body_falls_on_the_ground():
     from contact_stories import at, box
 
     run = sl.simulate(box(0.5), at(z=0.15), duration=0.2)
-    assert_equal(run, page_of(run), 1e-12)
+    page = page_of(run)
+    assert_equal(run, page, 1e-12)
+    contacts = page.data["contacts"]
+    impulses = page[contacts["impulses"]].reshape(len(contacts["points"]), contacts["numbers"])
+    known = run.segments[0].contact_forces[-1].reshape(impulses.shape)  # how four corners share the load is not unique
+    np.testing.assert_allclose(impulses[:, 0].sum() / 1e-3, known[:, 0].sum(), rtol=1e-9)
+    assert known[:, 0].sum() > 1.0
 
 
 # ---- runs that a page cannot repeat

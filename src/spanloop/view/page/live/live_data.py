@@ -18,7 +18,10 @@
 | continuation | {"most": (nq) the most that each coordinate changes in one step of it, "least_share"} |
 | kernels | by name: what it writes into the array of its name, see below |
 | torques | the array with the torques that act at the joints (nv), right after `begin`; None if it is not there |
-| events | names of the events that end the motion |
+| events | names of the user's conditions that end the motion |
+| ends | {"array", "names"}, what ended a motion of status 2; None if nothing can, see below |
+| log | {"rows", "width", "arrays": {name: [first, count]}, "watchers": [{"kind", "name"}]}, or None, see below |
+| contacts | {"points": names, "numbers": of each, "impulses", "gaps": arrays} after a step, or None, see below |
 | status | {bit: sentence} of what a step returns: 1, 2 or 4, or a sum of them; the state stays as it was |
 | not_live | sentences: what the page does differently from the run, or cannot do |
 
@@ -44,6 +47,12 @@ kernels, each to be called after `begin`, and their arrays:
 | closure | errors of the rows of loops and couplings [rad or m]; of each loop {"name", "first", "count"} |
 | loop_forces | of each loop {"name", "first", "unit"}: force [N] and torque [N m] that it carries; 1 number of a coupling |
 
+What ended a motion: array "halt" has a number for each of the names, negative at the one that ended it; array "ending"
+has the number of the name, plus 1. A row of the log is an event inside the step: t [s], fired (positive at the watcher
+that fired), q, v, impulses, ...; "logged" has how many there were in the step, of which the first `rows` are kept; write
+0 to it before a step. An impulse of a contact point has its part along the normal first, then two along the surface
+[N s]: divided by the step it is the force [N]; gaps are in metres.
+
 A frame: for each step write t, h, u and call `step`; then write t of the state, call `begin`, and the kernels that are
 drawn. To grab body b at a point x of the world with force F, write [(x − o) × F; F] to u from `place` on, o the
 position of body `about` among the poses, anew for every frame or step.
@@ -57,7 +66,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spanloop.compiler.portable.memory import LOG, LOGGED
 from spanloop.compiler.render.rollout import HALTED, LOST, NOT_CONVERGED
+from spanloop.contacts.contact_arrays import RECORDED
 from spanloop.model import Model
 from spanloop.simulation.integrators.step_schedule import ACTING
 from spanloop.simulation.stiffness import EXPLICIT, stiffest
@@ -70,11 +81,13 @@ from spanloop.view.page.live.live_parameters import LEAST_SHARE, MOST_TURN
 if TYPE_CHECKING:
     from spanloop.view.page.live.live_motion import LiveMotion
 
+_EVENTS = ("margin", "halt", LOG, LOGGED)  # arrays beside state and constants that a page reads
 STATUS = {
     LOST: "the state has no next one: it is singular, a loop came open, or a number is no longer finite",
     HALTED: "an event ends the motion",
     NOT_CONVERGED: "the step did not converge; take a shorter step, or less force",
 }
+LOG_ROWS = 16  # of the log of events of a step
 FAR_TURN, FAR_SLIDE = 1.5, 0.3  # of sliders of targets: rad, and of the mechanism's size
 LIVELY = {"rad": 20.0, "m": 10.0}  # accelerations that sliders of torques cause, about [rad/s², m/s²]
 
@@ -82,7 +95,7 @@ LIVELY = {"rad": 20.0, "m": 10.0}  # accelerations that sliders of torques cause
 def live_data(live: LiveMotion) -> dict[str, Any]:
     """What the page reads."""
     s, memory, problem = live.motion.schedule, live.program.memory, live.motion.problem
-    needed = {"t", "h", *live.motion.start, *s.state, live.velocity, *live.kernels, ACTING, "margin", "log", "logged"}
+    needed = {"t", "h", *live.motion.start, *s.state, live.velocity, *live.kernels, ACTING, *_EVENTS}
     names = [n for n in memory.places if n in needed]
     start = {name: x.tolist() for name, x in live.motion.start.items()}
     gravity = [live.parameters.factor * g for g in live.parameters.gravity.values()]
@@ -106,9 +119,32 @@ def live_data(live: LiveMotion) -> dict[str, Any]:
         "kernels": {name: _kernel(live, name) for name in live.kernels},
         "torques": ACTING if ACTING in memory.places else None,
         "events": [name for name, _ in problem.events.conditions],
+        **_happenings(live),
         "status": {str(bit): words for bit, words in STATUS.items()},
         "not_live": list(live.not_live),
     }
+
+
+def _happenings(live: LiveMotion) -> dict[str, Any]:
+    """Ends of the motion, the log of events, and contacts."""
+    s, problem = live.motion.schedule, live.motion.problem
+    switching, touching = problem.system.switching, problem.system.contacts
+    ends, log, contacts = None, None, None
+    if switching is not None:
+        watchers = [{"kind": x.kind, "name": x.name} for x in switching.watchers]
+        ends = {"array": "ending", "names": [x.name for x in switching.watchers]}
+        if s.log is not None:
+            sizes = [s.sizes[n] for n in s.log.arrays]
+            places = [sum(sizes[:k]) for k in range(len(sizes))]
+            arrays = {n: [a, b] for n, a, b in zip(s.log.arrays, places, sizes, strict=True)}
+            log = {"rows": LOG_ROWS, "width": sum(sizes), "arrays": arrays, "watchers": watchers}
+    elif len(problem.events):
+        limits = [limit.joint for limit in problem.events.limits]
+        ends = {"array": "halt", "names": [*limits, *(name for name, _ in problem.events.conditions)]}
+    if touching is not None:
+        impulses, gaps = RECORDED[:2]
+        contacts = {"points": list(touching.names), "numbers": touching.B, "impulses": impulses, "gaps": gaps}
+    return {"ends": ends, "log": log, "contacts": contacts}
 
 
 def _inputs(live: LiveMotion) -> dict[str, Any]:

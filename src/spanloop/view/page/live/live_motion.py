@@ -18,7 +18,7 @@ from spanloop.simulation.controllers import Callback
 from spanloop.simulation.integrators.integrator import ADAPTIVE, AUTO, FIXED_STEP, Integrator
 from spanloop.simulation.time_loop import STEP
 from spanloop.trajectory import Trajectory
-from spanloop.view.page.live.live_data import live_data
+from spanloop.view.page.live.live_data import LOG_ROWS, live_data
 from spanloop.view.page.live.live_inputs import LiveInputs, own_controller
 from spanloop.view.page.live.live_kernels import kernels
 from spanloop.view.page.live.live_parameters import LiveParameters
@@ -136,7 +136,7 @@ class LiveMotion:
     def program(self) -> Program:
         """The module."""
         found = Program()
-        found.add_schedule(self.motion.schedule)
+        found.add_schedule(self.motion.schedule, LOG_ROWS)
         for name, (plan, reads) in self.kernels.items():
             found.add_kernel(name, plan, reads=reads)
         return found
