@@ -3,6 +3,8 @@
 import copy
 import json
 import pickle
+import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from live_page import LivePage
 from sentences import says
 
 import spanloop as sl
-from spanloop.errors import InputError, UnsupportedError
+from spanloop.errors import InputError, SpanloopWarning, UnsupportedError
 from spanloop.kernels import on_scalars
 from spanloop.view.page.live.live_motion import LiveMotion
 from spanloop.view.scene import poses
@@ -46,6 +48,11 @@ def four_bar(**options):
     return sl.simulate(FOUR_BAR, CLOSED, duration=1e-3 * STEPS, **options)
 
 
+def driven() -> sl.Model:
+    joints = [replace(j, driven=j.name == "crank_hinge") for j in FOUR_BAR.joints]
+    return replace(FOUR_BAR, joints=tuple(joints))
+
+
 TABLE = 3.0 * np.sin(np.arange(3.0 * STEPS).reshape(STEPS, 3) / 30.0)
 
 RUNS = {
@@ -62,6 +69,7 @@ RUNS = {
     "forces along loops": lambda: four_bar(closures=sl.Closures(loop_forces=lambda t, q, v: {"closing": [t]})),
     "a later start": lambda: four_bar(start=2.0, controller=lambda t, q, v: {"crank_hinge": t}),
     "other parameters": lambda: four_bar(parameters=FOUR_BAR.parameters().changed({"crank.mass": 9.0})),
+    "a driven joint": lambda: sl.simulate(driven(), CLOSED, duration=1e-3 * STEPS, tau={"crank_hinge": 2.0}),
     "implicit": lambda: four_bar(integrator="implicit"),
     "no projection": lambda: four_bar(closures="feedback"),
 }
@@ -218,8 +226,6 @@ def test_gains_that_steps_take_implicitly_are_fixed():
 
 
 def test_joints_stop_at_their_limits():
-    from dataclasses import replace
-
     joints = [replace(j, lower=(0.9,)) if j.name == "crank_hinge" else j for j in FOUR_BAR.joints]
     model = replace(FOUR_BAR, joints=tuple(joints))
     ended = sl.simulate(model, CLOSED, duration=0.5)
@@ -313,6 +319,23 @@ def test_batches_and_large_mechanisms_are_refused():
         LiveMotion.of_run(batch)
     with says(UnsupportedError, "has 130 DoF; a live page takes 120 at most"):
         LiveMotion.of(sl.Dynamics(sl.zoo.chain(130)))
+
+
+def test_the_page_of_a_run_does_not_repeat_its_warnings():
+    arm = sl.zoo.puma()
+    law = sl.control.pd(arm, 0.0, 40.0, [0.0] * 6)
+    with pytest.warns(SpanloopWarning, match="ask for steps below"):
+        run = sl.simulate(arm, duration=0.002, controller=law, integrator="rk4")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SpanloopWarning)
+        page = page_of(run)
+    assert page.data["integrator"] == "rk4"
+
+
+def test_accelerations_that_are_given_cannot_decay():
+    page = LivePage(LiveMotion.of(driven(), CLOSED).data())
+    assert page.data["inputs"]["damping"] is None
+    assert page.data["inputs"]["torques"] == []
 
 
 def test_the_data_is_plain_json():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,7 +14,7 @@ import numpy as np
 from spanloop.compiler.lower import Plan
 from spanloop.compiler.portable.wasm_program import Program
 from spanloop.dynamics import Dynamics
-from spanloop.errors import InputError, UnsupportedError
+from spanloop.errors import InputError, SpanloopWarning, UnsupportedError
 from spanloop.export.portable_motion import PortableMotion
 from spanloop.model import Model
 from spanloop.simulation.controllers import Callback
@@ -93,7 +96,8 @@ class LiveMotion:
         live: dict[str, Any] = {"controller": parts.acting_controller(), "forces": parts.acting_forces()}
         live |= {"inputs": parts.start(own[0]), "decay": parts.first["damping"] if parts.decays else None}
         given |= {"integrator": base.integrator, "varied": chosen.names, "compact": True}
-        motion = PortableMotion.of(robot, q, v, **_without_loop_forces(given), **live)
+        with _without_warnings():  # `base` has given them
+            motion = PortableMotion.of(robot, q, v, **_without_loop_forces(given), **live)
         return LiveMotion(motion, parts, chosen, own, size, tuple(notes))
 
     @staticmethod
@@ -124,7 +128,8 @@ class LiveMotion:
                 notes.append("joints stop at their limits, where the run would end")
         given["integrator"] = replace(made.integrator, name=used) if used in FIXED_STEP else made.integrator
         given["step"] = STEP if used in ADAPTIVE else float(run.settings.get("step", STEP))
-        found = LiveMotion.of(robot, made.q, made.v, **{**given, **options})
+        with _without_warnings():  # the run has given them
+            found = LiveMotion.of(robot, made.q, made.v, **{**given, **options})
         return replace(found, not_live=(*notes, *found.not_live))
 
     @cached_property
@@ -149,6 +154,13 @@ class LiveMotion:
     def data(self) -> dict[str, Any]:
         """What the page reads, ready for JSON (live_data.py)."""
         return live_data(self)
+
+
+@contextlib.contextmanager
+def _without_warnings() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SpanloopWarning)
+        yield
 
 
 def _refuse_large(model: Model) -> None:
