@@ -77,6 +77,14 @@ class LiveParameters:
         """All that vary, in the order of the array "p"."""
         return (*self.gravity, *(p.name for p in self.chosen))
 
+    def refuse_open_loops(self, projects: bool) -> None:
+        """Refuse lengths where steps do not close the loops again; projects: whether they do."""
+        for p in self.chosen:
+            if p.increment and not projects:
+                raise InputError(
+                    f"live: the length {p.name!r} opens loops, which closures='project' alone closes again"
+                )
+
     def data(self) -> dict[str, Any]:
         """The parts of a page's data: gravity and parameters."""
         places = {name: k for k, name in enumerate(self.names)}
