@@ -11,13 +11,15 @@ import numpy as np
 
 from spanloop.compiler.lower import Schedule
 from spanloop.dynamics import Dynamics
-from spanloop.errors import InputError
+from spanloop.errors import InputError, UnsupportedError
 from spanloop.model import Model
 from spanloop.model.parameters import Varied
+from spanloop.simulation.controllers import Callback
 from spanloop.simulation.integrators.integrator import AUTO, Integrator, schedule
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import Problem
 from spanloop.simulation.simulate import with_stiffness
+from spanloop.simulation.time_loop import positive
 
 
 @dataclass(frozen=True)
@@ -50,9 +52,14 @@ class PortableMotion:
         code that takes a little longer (step_schedule.py).
         """
         robot = robot if isinstance(robot, Dynamics) else Dynamics(robot)
+        step = positive(step, "step")
         chosen = Integrator(integrator)
         if chosen.adaptive:
             raise InputError(f"integrator {integrator!r} chooses its own steps; portable code takes fixed ones: 'rk4'")
+        if isinstance(options.get("controller"), Callback):
+            raise UnsupportedError(
+                "a callback runs in Python and has no portable form; give the function itself: controller=function"
+            )
         problem = Problem.of(robot, q, v, step=step, **options)
         if len(problem) != 1:
             raise InputError(f"this is a batch of {len(problem)} runs; portable code moves one")
