@@ -321,3 +321,26 @@ def test_a_browser_without_webassembly_says_so_and_shows_the_recorded_run(browse
         assert "no WebAssembly" in browser.evaluate("document.querySelector('.ended').textContent")
     finally:
         browser.call("Page.removeScriptToEvaluateOnNewDocument", identifier=without)
+
+
+def test_two_fingers_pull_two_bodies(opened):
+    points = [dict(zip("xy", middle_of(opened, body), strict=True), id=body) for body in (1, 3)]
+    opened.call("Input.dispatchTouchEvent", type="touchStart", touchPoints=points[:1])
+    opened.call("Input.dispatchTouchEvent", type="touchStart", touchPoints=points)
+    assert sorted(told(opened, "[...spanloop.live.grabs.held.values()].map((g) => g.body)")) == [1, 3]
+    moved = [{**p, "y": p["y"] - 30} for p in points]
+    opened.call("Input.dispatchTouchEvent", type="touchMove", touchPoints=moved)
+    opened.evaluate("spanloop.live.pointer.aim(); for (let k = 0; k < 300; k++) spanloop.live.advance()")
+    assert min(told(opened, "[...spanloop.live.grabs.held.values()].map((g) => Math.hypot(...g.force))")) > 0.1
+    assert error_now(opened) < CLOSED
+    opened.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+    opened.until("!spanloop.live.grabs.any")
+
+
+def test_a_finger_beside_the_bodies_turns_the_camera(opened):
+    azimuth = opened.evaluate("spanloop.camera.azimuth")
+    opened.call("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": 60, "y": 300}])
+    opened.call("Input.dispatchTouchEvent", type="touchMove", touchPoints=[{"x": 130, "y": 300}])
+    opened.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+    opened.until(f"spanloop.camera.azimuth !== {azimuth}")
+    assert opened.evaluate("spanloop.live.grabs.any") is False
