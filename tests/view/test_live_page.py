@@ -84,7 +84,7 @@ def test_a_run_says_which_part_is_first(swing, tmp_path):
     assert [p["name"] for p in live["parameters"]] == ["crank.mass"]
     with says(InputError, "first is 'dead'; expected 'live' or 'recorded'"):
         swing.page(tmp_path / "y.html", live={"first": "dead"})
-    with says(InputError, "no option 'paramters' for the page of a run", "parameters"):
+    with says(InputError, "no option 'paramters' for the page of a run; did you mean 'parameters'?"):
         swing.page(tmp_path / "y.html", live={"paramters": ["crank.mass"]})
     assert not (tmp_path / "y.html").exists()
 

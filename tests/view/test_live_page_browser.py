@@ -344,3 +344,15 @@ def test_a_finger_beside_the_bodies_turns_the_camera(opened):
     opened.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
     opened.until(f"spanloop.camera.azimuth !== {azimuth}")
     assert opened.evaluate("spanloop.live.grabs.any") is False
+
+
+def test_who_wants_less_motion_presses_play_first(browser, bar):
+    less = [{"name": "prefers-reduced-motion", "value": "reduce"}]
+    browser.call("Emulation.setEmulatedMedia", features=less)
+    try:
+        browser.open(bar, "window.spanloop && spanloop.live && spanloop.live.ready")
+        assert told(browser, "[spanloop.live.clock.playing, spanloop.live.run.count]") == [False, 0]
+        browser.evaluate("document.querySelector('.livebar .play').click()")
+        browser.until("spanloop.live.run.count > 5")
+    finally:
+        browser.call("Emulation.setEmulatedMedia", features=[])

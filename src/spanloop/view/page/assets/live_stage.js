@@ -180,7 +180,7 @@ class LiveStage extends Stage {
     const [low, high] = [[Infinity, Infinity, Infinity], [-Infinity, -Infinity, -Infinity]];
     (this.run.live.boxes || []).forEach((box, k) => {
       for (let corner = 0; box && corner < 8; corner++) {
-        const p = pointOf(this.at[k], [0, 1, 2].map((i) => box[corner & (1 << i) ? 3 + i : i]));
+        const p = pointOf(this.modelOf(k), [0, 1, 2].map((i) => box[corner & (1 << i) ? 3 + i : i]));
         for (let i = 0; i < 3; i++) [low[i], high[i]] = [Math.min(low[i], p[i]), Math.max(high[i], p[i])];
       }
     });
