@@ -48,6 +48,7 @@ class LiveStage extends Stage {
     Object.assign(this, parts);
     this.contacts.names = run ? [] : names;
     this.travel = [0, 0, 0];
+    for (const x of this.lengths || []) x.joint.at.splice(12, 3, ...x.joint.first);
     if (!run) return;
     const loops = run.live.kernels.closure ? run.live.kernels.closure.loops : [];
     this.rows = new Map(loops.map((x) => [x.name, x]));
