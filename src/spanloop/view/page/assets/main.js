@@ -44,7 +44,7 @@ try {
   stage = data.live ? new LiveStage(byId('scene'), data) : new Stage(byId('scene'), data);
   camera = new Camera(byId('scene'), data.low, data.high, data.size, () => (stale = true));
 } catch (error) {
-  byId('trouble').textContent = error.message;
+  byId('trouble').textContent = data.recorded === false ? 'This browser has no WebGL 2, which a live page needs.' : error.message;
   byId('trouble').hidden = false;
 }
 
