@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spanloop.dynamics import Dynamics
-from spanloop.errors import InputError, SpanloopWarning
+from spanloop.errors import InputError, SpanloopWarning, nearest
 from spanloop.model import Model
 from spanloop.model.files.file_io import write_file
 from spanloop.trajectory import EndReason, Outcome, Segment, Trajectory
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 FIRST = ("live", "recorded")  # what a page of both shows first
+OF_RUN = ("first", "parameters", "gravity")  # options of a page of both
 MARGIN = 0.06  # around the first position, in sizes of the mechanism
 
 
@@ -73,11 +74,13 @@ def live_part_of_run(run: Trajectory, folder: str | Path | None, options: Mappin
             f"{run.model.name}: joints differ between the segments of this run, and a live page runs one model; "
             "try run.page(...) without live, or model.page(...)"
         )
-    options = dict(options)
-    first = options.pop("first", FIRST[0])
+    first = options.get("first", FIRST[0])
     if first not in FIRST:
         raise InputError(f"live: first is {first!r}; expected {FIRST[0]!r} or {FIRST[1]!r}")
-    motion = LiveMotion.of(Dynamics(run.model), run.q[0], run.v[0], **options)
+    for name in options:
+        if name not in OF_RUN:
+            raise InputError(f"live: there is no option {name!r} for the page of a run; {nearest(name, OF_RUN)}")
+    motion = LiveMotion.of_run(run, **{k: x for k, x in options.items() if k != "first"})
     return {**_live_part(motion, scene(run.model, run.q[0], folder), run.q[0]), "first": first}
 
 
