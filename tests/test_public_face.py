@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 import pydoc
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +25,11 @@ def test_dir_shows_what_is_public_once():
 @pytest.mark.parametrize("name", sl.__all__)
 def test_every_public_name_is_there_and_has_documentation(name):
     assert inspect.getdoc(getattr(sl, name))
+
+
+def test_export_is_the_function_even_where_its_room_was_imported_first():
+    code = "import spanloop.export.portable_motion, spanloop as sl; assert sl.export.__name__ == 'export', sl.export"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_type_checkers_see_every_public_name():

@@ -9,6 +9,8 @@ a = robot.forward_dynamics(q, v, tau)
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -122,6 +124,17 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(_MODULES[name])
     raise AttributeError(f"module 'spanloop' has no attribute {name!r}")
+
+
+class _Package(ModuleType):
+    """Keeps sl.export the function: the import of a room of the same name would put the room in its place."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _PUBLIC and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __dir__() -> list[str]:

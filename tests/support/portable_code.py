@@ -48,7 +48,17 @@ def compiled(source: str, *options: str) -> ctypes.CDLL:
     with tempfile.TemporaryDirectory() as folder:
         file, library = Path(folder) / "code.c", Path(folder) / "code.so"
         file.write_text(HEAD + source)
-        line = [GCC, "-std=c99", "-O1", "-ffp-contract=off", *WARNINGS, *options, "-shared", "-fPIC"]
+        line = [
+            GCC,
+            "-std=c99",
+            "-O1",
+            "-ffp-contract=off",
+            "-DSPANLOOP_NO_FMA",
+            *WARNINGS,
+            *options,
+            "-shared",
+            "-fPIC",
+        ]
         done = subprocess.run([*line, str(file), "-o", str(library), "-lm"], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[:2000]
         return ctypes.CDLL(str(library))

@@ -19,7 +19,7 @@ from spanloop.math import quaternion
 from spanloop.trajectory import Outcome, Segment, Trajectory
 from spanloop.view import page
 from spanloop.view.page.data import page_data, thinned
-from spanloop.view.page.html import SCRIPTS
+from spanloop.view.page.html import LIVE_SCRIPTS, SCRIPTS
 from spanloop.view.scene import poses
 
 
@@ -166,7 +166,7 @@ def test_another_extension_is_refused(swing, tmp_path):
 
 def test_every_script_of_the_folder_is_in_the_page():
     assets = Path(page.__file__).parent / "assets"
-    assert {p.name for p in assets.glob("*.js")} == set(SCRIPTS)
+    assert {p.name for p in assets.glob("*.js")} == {*SCRIPTS, *LIVE_SCRIPTS}
 
 
 def with_balls(folder, rings):

@@ -32,4 +32,5 @@ PICTURES = {
     "34_spin_up_beam": bending.spin_up,
     "35_flexible_arm_in_space": bending.space_arm,
     "36_leaf_guidance": bending.leaf_guidance,
+    "37_embedded_controller": arms.embedded_controller,
 }

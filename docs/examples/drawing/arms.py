@@ -78,3 +78,16 @@ def virtual_work(x) -> dict:
         ax.set_title(title, loc="left")
     legend_above(figure, axes[0, 0])
     return {"12_snapshots": _snapshots(x["runs"]), "12_operations": figure}
+
+
+def embedded_controller(x) -> dict:
+    figure, axes = panels(1, 2, 3.6, 10.0)
+    few, names = slice(None, None, 8), [j.name for j in x["model"].joints]
+    for k, name in enumerate(names[:3]):
+        axes[0, 0].plot(x["times"][few], x["torques"][few, k], color=PALETTE[k], label=name)
+    axes[0, 0].legend(loc="upper right", frameon=False)
+    style_axes(axes[0, 0], "time [s]", "torque of the board [N m]")
+    error = np.abs(x["run"].q - x["reference"].q).max(axis=1)
+    axes[0, 1].plot(x["run"].times[few], 1e6 * error[few], color=PALETTE[0])
+    style_axes(axes[0, 1], "time [s]", "from the reference [µrad]")
+    return {"37_embedded_controller": figure}

@@ -29,6 +29,7 @@ COMMANDS = {
     "info": "bodies, joints, degrees of freedom, mass and loops of a mechanism",
     "check": "review a mechanism; exit code 1 if a finding matters",
     "convert": "convert a mechanism to another file format",
+    "export": "write functions or a motion as C99 or other code that needs no Python",
     "simulate": "simulate a mechanism; write a report, data or a page",
     "inverse": "compute the torques that move a mechanism along a path",
     "reach": "find the joint coordinates that bring frames to targets",

@@ -50,7 +50,7 @@ def control_functions(law: AppliedForces, prefix: str, real: str) -> Iterator[CF
         return law.update(x, x)
 
     plan = _plan("control_memory", sizes, nz, update)
-    about = ("The memory of the controller after a step; q and v: at its end, t: the time there.",)
+    about = ("The memory of the controller after a step; q and v: at its end,", "t: the time there.")
     result = Argument("z_next", nz, "memory from then on")
     yield CFunction(f"{prefix}_control_memory", plan, _arguments(plan), result, about, prefix, real)
 

@@ -74,7 +74,7 @@ class CFunction:
         finite = f"{self.prefix}_not_finite"
         tests = [f"{finite}({a.name}, {a.size})" for a in self.arguments if a.size]
         lines = [f"{real} flags[{FLAGS}];", "int status = 0;"]
-        lines.append(f"if ({' || '.join(tests) or '0'}) {{")
+        lines.append(f"if ({' | '.join(tests) or '0'}) {{")
         lines += [f"    {self.prefix}_refuse({out}, {self.result.size});", f"    return {BIT['NOT_FINITE']};", "}"]
         lines.append(f"{own}({', '.join([*names, out, 'flags'])});")
         lines.append(f"if (!(flags[1] == {zero})) status |= {BIT['OFF_GUARD']};")

@@ -205,7 +205,10 @@ class CMotion:
                 out += f"    memset(m + {at[n]}, 0, {s.sizes[n]} * sizeof({self.real}));\n"
         out += f"    m[{at[TIME]}] = {p}_time(motion);\n"
         out += f"    m[{at[STEP]}] = {zero}; /* closes the loops, moves nothing */\n"
-        out += f"    why = {p}_schedule_step(m);\n    if (why != 0) {{\n"
+        out += f"    why = {p}_schedule_step(m);\n"
+        if CLOSED in s.sizes:
+            out += f"    if (why == 0) why = {p}_schedule_step(m); /* to rounding */\n"
+        out += "    if (why != 0) {\n"
         out += "".join("    " + self._copy(f"m + {at[n]}", f"before_{at[n]}", s.sizes[n]) for n in kept)
         out += f"        return {p}_why(why);\n    }}\n"
         out += "".join(self._copy(f"m + {at[n]}", f"before_{at[n]}", s.sizes[n]) for n in kept if n in ("z", "loops"))

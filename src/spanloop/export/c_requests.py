@@ -142,12 +142,7 @@ def c_function(model: Model, request: Request, kernel: Any, prefix: str, real: s
             f"Written out it takes about {plan.operations.total} operations ({_size(plan.operations.total)}); "
             "lowering='unrolled' writes them all the same"
         )
-    if len(plan.nodes) > MANY:
-        warnings.warn(
-            f"{label}: {len(plan.nodes)} operations, {_size(len(plan.nodes))} of machine code; compilers take long",
-            SpanloopWarning,
-            stacklevel=5,
-        )
+    warn_of_size(label, len(plan.nodes))
     arguments = tuple(Argument(n.replace(".", "_"), size, NOTES.get(n, n)) for n, size in plan.inputs)
     name, note = RESULTS.get(request.function, ("answer", request.function.replace("_", " ")))
     if "derivative" in request.options:
@@ -162,6 +157,13 @@ def c_function(model: Model, request: Request, kernel: Any, prefix: str, real: s
     )
     result = Argument(name, len(plan.outputs), note + rows)
     return CFunction(f"{prefix}_{request.name}", plan, arguments, result, about, prefix, real)
+
+
+def warn_of_size(label: str, operations: int) -> None:
+    """Warn of code that compilers take long for."""
+    if operations > MANY:
+        words = f"{label}: {operations} operations, {_size(operations)} of machine code; compilers take long"
+        warnings.warn(words, SpanloopWarning, stacklevel=6)
 
 
 def _size(operations: int) -> str:

@@ -25,7 +25,7 @@ STATES = 3  # of each function, beside one that is refused
 STEPS = 20  # of a motion
 CLOSE = {"double": 1e-10, "float": 1e-4}  # of the largest number of an answer, unless single precision loses more
 LOSS = 30.0  # times the error of Python's own kernel in single precision
-TYPE = {"double": np.float64, "float": np.float32}
+TYPE: dict[str, Any] = {"double": np.float64, "float": np.float32}
 
 
 @dataclass(frozen=True)

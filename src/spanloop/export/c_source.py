@@ -19,7 +19,7 @@ from spanloop.export.c_function import CFunction, shared_functions, status_text
 from spanloop.export.c_header import header
 from spanloop.export.c_motion import CMotion
 from spanloop.export.c_names import comment, prefix_of
-from spanloop.export.c_requests import Request, c_functions, requests_of
+from spanloop.export.c_requests import Request, c_functions, requests_of, warn_of_size
 from spanloop.export.c_self_test import self_test
 from spanloop.export.portable_motion import PortableMotion
 from spanloop.model import Model
@@ -105,7 +105,7 @@ def _motion(model: Model, prefix: str, real: str, sincos: str, options: Mapping[
     step = options.get("step")
     if step is None:
         return None
-    if isinstance(step, bool) or not isinstance(step, Real) or not (math.isfinite(step) and step > 0):
+    if isinstance(step, bool) or not isinstance(step, Real) or not 0.0 < float(step) < math.inf:
         raise InputError(f"export: step is {step!r}; expected a length in seconds, as 1e-3")
     given = motion_arguments(model, options)
     dtype = "float64" if real == "double" else "float32"
@@ -116,7 +116,9 @@ def _motion(model: Model, prefix: str, real: str, sincos: str, options: Mapping[
     words = "inputs of the controller" if options.get("controller") else "torques [N m] or forces [N] at the joints"
     if bodies:
         words += f", then [torque; force] on each of {', '.join(bodies)} at its origin in world axes [N m; N]"
-    return CMotion(motion, prefix, real, sincos, comment(words), bool(bodies))
+    made = CMotion(motion, prefix, real, sincos, comment(words), bool(bodies))
+    warn_of_size(f"export: a step of {model.name!r}", made.operations)
+    return made
 
 
 def _is_forward(model: Model, method: Any) -> bool:

@@ -19,10 +19,12 @@ def closed_states(model: Model, start: Any, count: int) -> list[tuple[np.ndarray
     q = default_position(model) if start is None else np.array(start, float)
     if closed and start is None:
         q = robot.assemble(q)
-    out = []
+    size, out = _sizes(model), []
     for k in range(count):
-        at = np.asarray(robot.integrate(q, (0.0 if k == 0 else 0.3) * rng.standard_normal(model.nv)), float)
-        v = 0.5 * rng.standard_normal(model.nv)
+        at: np.ndarray = np.asarray(
+            robot.integrate(q, (0.0 if k == 0 else 0.3) * size * rng.standard_normal(model.nv)), float
+        )
+        v: np.ndarray = 0.5 * size * rng.standard_normal(model.nv)
         try:
             if closed:
                 at, v = robot.project(robot.assemble(at) if k else at, v)
@@ -30,3 +32,8 @@ def closed_states(model: Model, start: Any, count: int) -> list[tuple[np.ndarray
             continue
         out.append((np.asarray(at, float), np.asarray(v, float)))
     return out
+
+
+def _sizes(model: Model) -> np.ndarray:
+    """Displacements (nv,): 1 rad or m, of the modes of flexible bodies a thousandth."""
+    return np.array([1e-3 if j.kind.bends else 1.0 for j in model.joints for _ in range(j.kind.nv)])

@@ -11,9 +11,10 @@ import numpy as np
 
 from spanloop.compiler.lower import Schedule
 from spanloop.dynamics import Dynamics
-from spanloop.errors import InputError
+from spanloop.errors import InputError, UnsupportedError
 from spanloop.model import Model
 from spanloop.model.parameters import Varied
+from spanloop.simulation.controllers import Callback
 from spanloop.simulation.integrators.integrator import AUTO, Integrator, schedule
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import Problem
@@ -55,6 +56,10 @@ class PortableMotion:
         chosen = Integrator(integrator)
         if chosen.adaptive:
             raise InputError(f"integrator {integrator!r} chooses its own steps; portable code takes fixed ones: 'rk4'")
+        if isinstance(options.get("controller"), Callback):
+            raise UnsupportedError(
+                "a callback runs in Python and has no portable form; give the function itself: controller=function"
+            )
         problem = Problem.of(robot, q, v, step=step, **options)
         if len(problem) != 1:
             raise InputError(f"this is a batch of {len(problem)} runs; portable code moves one")

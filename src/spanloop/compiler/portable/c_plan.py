@@ -10,7 +10,15 @@ import struct
 
 from spanloop.compiler.lower.plan import Output
 from spanloop.compiler.portable.pieces import SCRATCH, Piece, PortablePlan
-from spanloop.compiler.portable.sines import COSINE_POLYNOMIAL, HALF_PI, LIMIT, ROUNDING, SINE_POLYNOMIAL, TWO_OVER_PI
+from spanloop.compiler.portable.sines import (
+    COSINE_POLYNOMIAL,
+    FUSED_HALF_PI,
+    HALF_PI,
+    LIMIT,
+    ROUNDING,
+    SINE_POLYNOMIAL,
+    TWO_OVER_PI,
+)
 from spanloop.compiler.trace import (
     ADD,
     BOTH,
@@ -33,6 +41,11 @@ from spanloop.compiler.trace import (
 from spanloop.errors import InputError
 
 WHOLE, LENGTH = 12000, 1500  # operations of one function, at most; of a piece of a longer one
+_FUSED = {
+    "double": "#if !defined(SPANLOOP_NO_FMA) && (defined(FP_FAST_FMA) || defined(__FMA__) || defined(__aarch64__))",
+    "float": "#if !defined(SPANLOOP_NO_FMA) && "
+    "(defined(FP_FAST_FMAF) || defined(__FMA__) || defined(__ARM_FEATURE_FMA))",
+}  # where one fused operation is as fast as two: fewer of them, and other bits than without
 SINCOS = "spanloop_sincos"  # the name of the function of sine and cosine, unless another is given
 _BINARY = {ADD: "+", SUBTRACT: "-", MULTIPLY: "*", DIVIDE: "/", LESS: "<", BOTH: "&", EITHER: "|"}
 
@@ -71,19 +84,25 @@ def sincos_function(real: str, name: str = SINCOS) -> str:
         return text
 
     first, second, third, rest = (c(part) for part in HALF_PI[real])
+    fused = "x"
+    for part in FUSED_HALF_PI[real]:
+        fused = f"fma{suffix}(-n, {c(part)}, {fused})"
     return f"""static void {name}({real} x, {real} *s, {real} *c)
 {{
     const int near = fabs{suffix}(x) <= {c(LIMIT[real])};
-    const {real} y = near ? x : {c(0.0)};
-    const {real} shifted = y * {c(TWO_OVER_PI)} + {c(ROUNDING[real])};
+    const {real} shifted = x * {c(TWO_OVER_PI)} + {c(ROUNDING[real])};
     const {real} n = shifted - {c(ROUNDING[real])};
-    const int32_t turns = (int32_t)n;
-    const {real} r1 = y - n * {first};
+    const int32_t turns = near ? (int32_t)n : 0;
+{_FUSED[real]}
+    const {real} r = {fused};
+#else
+    const {real} r1 = x - n * {first};
     const {real} b2 = n * {second};
     const {real} r2 = r1 - b2;
     const {real} b3 = n * {third};
     const {real} r3 = r2 - b3;
     const {real} r = r3 + ((((r1 - r2) - b2) + ((r2 - r3) - b3)) - n * {rest});
+#endif
     const {real} z = r * r;
     const {real} sine = r + r * z * {polynomial(SINE_POLYNOMIAL[real])};
     const {real} cosine = {c(1.0)} - {c(0.5)} * z + z * z * {polynomial(COSINE_POLYNOMIAL[real])};

@@ -12,7 +12,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from spanloop.compiler.render.instructions import COSINE_POLYNOMIAL, ROUNDING, SINE_POLYNOMIAL, TWO_OVER_PI
+from spanloop.compiler.render.instructions import (
+    COSINE_POLYNOMIAL,
+    FUSED_HALF_PI,
+    ROUNDING,
+    SINE_POLYNOMIAL,
+    TWO_OVER_PI,
+)
 
 LIMIT = {"double": 1e6, "float": 1e4}  # rad; n has 20 bits, or 13
 _BITS = {"double": 33, "float": 11}  # of a short part
@@ -38,4 +44,4 @@ def _exponent(x: Fraction) -> int:
 
 HALF_PI = {real: _parts(real) for real in ("double", "float")}
 
-__all__ = ["COSINE_POLYNOMIAL", "HALF_PI", "LIMIT", "ROUNDING", "SINE_POLYNOMIAL", "TWO_OVER_PI"]
+__all__ = ["COSINE_POLYNOMIAL", "FUSED_HALF_PI", "HALF_PI", "LIMIT", "ROUNDING", "SINE_POLYNOMIAL", "TWO_OVER_PI"]

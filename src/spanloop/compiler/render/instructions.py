@@ -229,7 +229,10 @@ def _float_parts() -> tuple[float, float, float]:
     return a, b, c
 
 
-_HALF_PI = {"double": (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33), "float": _float_parts()}
+FUSED_HALF_PI = {
+    "double": (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33),
+    "float": _float_parts(),
+}
 SINE_POLYNOMIAL = {
     "double": (
         1.58962301576546568060e-10,
@@ -272,7 +275,7 @@ def sincos(lines: list[str], t: Real, x: str, tag: str) -> tuple[str, str]:
     turns = line("i", f"bitcast {v} {rounded} to {t.bits}")
     minus = line("m", f"fneg {v} {quarters}")
     r = x
-    for j, part in enumerate(_HALF_PI[t.real]):
+    for j, part in enumerate(FUSED_HALF_PI[t.real]):
         r = fma(f"r{j}_", minus, c(part), r)
     z = line("z", f"fmul {v} {r}, {r}")
     ps, pc = (

@@ -48,6 +48,7 @@ def library(source: str, identifier: str) -> bytes | None:
         done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
         if done.returncode:
             raise SpanloopError(
-                f"export: {compiler} did not compile the unit: {done.stderr.strip()[:400]}. binary=False writes its sources alone"
+                f"export: {compiler} did not compile the unit: {done.stderr.strip()[:400]}. "
+                "binary=False writes its sources alone"
             )
         return Path(folder, target).read_bytes()

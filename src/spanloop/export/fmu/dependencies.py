@@ -22,10 +22,8 @@ def dependencies(function: UnitFunction, variables: Sequence[Variable]) -> list[
             bits |= reached.get(x.index, 0) if x is not None else 0
         reached[n.index] = bits
     out = []
-    for x in function.plan.outputs:
-        bits = reached.get(x.index, 0) if isinstance(x, Expression) else 0
+    for value in function.plan.outputs:
+        bits = reached.get(value.index, 0) if isinstance(value, Expression) else 0
         found = [reference[a] for k, a in enumerate(arrays) if bits >> k & 1 and a in reference]
         out.append(sorted(found))
     return out
-
-

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,6 @@ import numpy as np
 from spanloop.errors import InputError, UnsupportedError, nearest
 from spanloop.export.fmu.archive import archive
 from spanloop.export.fmu.binary import library, library_name, platform_tuple
-from spanloop.export.fmu.c_source import TOKEN, Unit, quaternions
 from spanloop.export.fmu.dependencies import dependencies
 from spanloop.export.fmu.fmu_inputs import Actions, actions
 from spanloop.export.fmu.model_description import Description, build_description
@@ -28,11 +28,13 @@ from spanloop.export.fmu.unit_functions import (
     rates,
     without_exchange,
 )
-from spanloop.export.fmu.variables import POSITION, RATE, VELOCITY, Variable, chosen_parameters, variables
+from spanloop.export.fmu.unit_source import TOKEN, Unit, quaternions
+from spanloop.export.fmu.variables import PARAMETER, POSITION, VELOCITY, Variable, chosen_parameters, variables
 from spanloop.export.portable_motion import PortableMotion
 from spanloop.model import Model
 from spanloop.model.files.file_io import write_file
 from spanloop.model.parameters import Parameters
+from spanloop.simulation.system import FREQUENCY
 from spanloop.topology import mechanism
 
 KINDS = ("CoSimulation", "ModelExchange")
@@ -57,26 +59,30 @@ def write_fmu(
     kinds: Sequence[str] | str | None = None,
     name: str | None = None,
     binary: bool = True,
+    feedback: float = FREQUENCY,
     **options: Any,
 ) -> Path:
     """Write a model as an FMU; docs/fmu.md describes the options."""
     if functions:
-        raise InputError(f"export: an FMU has no functions {list(functions)}; write sl.export(model, {str(path)!r}, ...)")
+        raise InputError(
+            f"export: an FMU has no functions {list(functions)}; write sl.export(model, {str(path)!r}, ...)"
+        )
     unknown = [x for x in options if x not in _PASSED]
     if unknown:
-        known = (*_PASSED, *_OWN)
+        known = (*_PASSED, *(n for n in inspect.signature(write_fmu).parameters if n != "options"))
         raise InputError(f"export: an FMU takes no option {unknown[0]!r}; {nearest(unknown[0], known)}")
+    if isinstance(step, bool) or not isinstance(step, int | float) or not 0.0 < step < np.inf:
+        raise InputError(f"export: step is {step!r}; expected the length of a step in seconds, a positive number")
     identifier = _identifier(path, name)
     names = chosen_parameters(model, parameters)
     shown = _frames(model, frames)
     acting = actions(model, controller, inputs, torques, forces)
-    made = _unit(model, acting, names, shown, bool(energy), kinds, {"q": q, "v": v, "step": step, **options})
+    if isinstance(feedback, bool) or not isinstance(feedback, int | float) or not 0.0 <= feedback < np.inf:
+        raise InputError(f"export: feedback is {feedback!r}; expected a frequency in rad/s, 0 for none")
+    motion = {"q": q, "v": v, "step": step, **options}
+    made = _unit(model, acting, names, shown, bool(energy), kinds, float(feedback), motion)
     write_file(path, archive(_files(made, identifier, binary)))
     return path
-
-
-_OWN = ("q", "v", "step", "controller", "inputs", "torques", "forces", "parameters", "frames", "energy", "kinds", "name",
-        "binary")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,7 @@ class _Made:
     """A unit and what its description says."""
 
     unit: Unit
-    dependencies: Mapping[int, Sequence[int] | None]
+    dependencies: Mapping[int, Sequence[int]]
     ends: bool
     motion: PortableMotion
     note: str
@@ -97,6 +103,7 @@ def _unit(
     frames: Sequence[str],
     energy: bool,
     kinds: Any,
+    feedback: float,
     options: dict[str, Any],
 ) -> _Made:
     live = {"parameters": Parameters.of(model).values} if parameters else {}
@@ -121,7 +128,7 @@ def _unit(
     own = [closing(system), outputs(system, frames, energy)]
     own += [rates(system)] if has_rates else []
     if has_rates and "gains" in exchanged(system).sizes:
-        start.setdefault("gains", gains())
+        start.setdefault("gains", gains(feedback))
     found = variables(model, start, acting.inputs, parameters, frames, energy, has_rates)
     closes = bool(system.has_loops and system.closures in ("project", "feedback")) or bool(quaternions(model))
     openness = float(system.openness({n: list(x) for n, x in start.items()}))
@@ -136,18 +143,26 @@ def _files(made: _Made, identifier: str, binary: bool) -> dict[str, str | bytes]
 
     def described(token: str) -> str:
         return Description(
-            unit.name, identifier, token, unit.variables, made.dependencies, unit.step, unit.kinds, unit.closes, made.ends
+            unit.name,
+            identifier,
+            token,
+            unit.variables,
+            made.dependencies,
+            unit.step,
+            unit.kinds,
+            unit.closes,
+            made.ends,
         ).text()
 
     digest = hashlib.sha256((source + described(TOKEN)).encode()).hexdigest()
     token = f"{{{digest[:8]}-{digest[8:12]}-{digest[12:16]}-{digest[16:20]}-{digest[20:32]}}}"
     source = source.replace(TOKEN, token)
     compiled = library(source, identifier) if binary else None
-    about = {"unit": unit, "integrator": made.motion.integrator, "note": made.note}
+    about = unit, made.motion.integrator, made.note
     files: dict[str, str | bytes] = {
         "modelDescription.xml": described(token),
-        "documentation/index.html": overview_page(**about),
-        "resources/model.txt": overview_text(**about),
+        "documentation/index.html": overview_page(*about),
+        "resources/model.txt": overview_text(*about),
         "sources/buildDescription.xml": build_description(identifier),
         f"sources/{identifier}.c": source,
     }
@@ -156,18 +171,16 @@ def _files(made: _Made, identifier: str, binary: bool) -> dict[str, str | bytes]
     return files
 
 
-def _dependencies(
-    functions: Sequence[UnitFunction], found: Sequence[Variable], closed: bool
-) -> dict[int, list[int] | None]:
-    """What outputs and rates depend on, by their references; None where projections let them depend on everything."""
-    out: dict[int, list[int] | None] = {}
-    rows = {f.name: None if closed else dependencies(f, found) for f in functions}
+def _dependencies(functions: Sequence[UnitFunction], found: Sequence[Variable], closed: bool) -> dict[int, list[int]]:
+    """What outputs and rates depend on, by their references; projections to closed loops join all states."""
+    joined = {x.reference for x in found if closed and x.kind in (PARAMETER, POSITION, VELOCITY)}
+    rows = {f.name: dependencies(f, found) for f in functions}
+    out: dict[int, list[int]] = {}
     for x in found:
         if x.kind in (POSITION, VELOCITY):
-            out[x.reference] = None if closed else [x.reference]
+            out[x.reference] = sorted({x.reference, *joined})
         elif x.array in rows:
-            own = rows[x.array]
-            out[x.reference] = None if own is None else own[x.place]
+            out[x.reference] = sorted({*rows[x.array][x.place], *joined})
     return out
 
 

@@ -19,14 +19,14 @@ OPTIONS = "-O2 -std=c99 -ffp-contract=off"  # of compilers
 class Description:
     """What the description of a unit says.
 
-    dependencies: for each output and rate, by its reference, what it depends on; None where it may be everything.
+    dependencies: for each output and rate, by its reference, the references that it depends on.
     """
 
     name: str
     identifier: str
     token: str
     variables: Sequence[Variable]
-    dependencies: Mapping[int, Sequence[int] | None]
+    dependencies: Mapping[int, Sequence[int]]
     step: float
     kinds: Sequence[str]
     closes: bool  # whether Model Exchange needs projections
@@ -51,7 +51,11 @@ class Description:
         return "\n".join(lines) + "\n"
 
     def _interfaces(self) -> list[str]:
-        both = {"modelIdentifier": self.identifier, "canGetAndSetFMUState": True, "canSerializeFMUState": True}
+        both: dict[str, Any] = {
+            "modelIdentifier": self.identifier,
+            "canGetAndSetFMUState": True,
+            "canSerializeFMUState": True,
+        }
         out = []
         if "ModelExchange" in self.kinds:
             out.append(_element("ModelExchange", **both, needsCompletedIntegratorStep=self.closes))
@@ -72,7 +76,8 @@ class Description:
         lines = ["<UnitDefinitions>"]
         for unit in used:
             if unit in BASE_UNITS:
-                base = _element("BaseUnit", **BASE_UNITS[unit])
+                powers: dict[str, Any] = dict(BASE_UNITS[unit])
+                base = _element("BaseUnit", **powers)
                 lines.append(f"  {_element('Unit', closed=False, name=unit)}{base}</Unit>")
             else:
                 lines.append(f"  {_element('Unit', name=unit)}")
@@ -111,10 +116,7 @@ class Description:
         return out + [self._unknown("InitialUnknown", x, first) for x in (*outputs, *rates) if x.start is None]
 
     def _unknown(self, element: str, x: Variable, known: set[int]) -> str:
-        found = self.dependencies[x.reference]
-        if found is None:
-            return _element(element, valueReference=x.reference)
-        listed = " ".join(str(k) for k in found if k in known)
+        listed = " ".join(str(k) for k in self.dependencies[x.reference] if k in known)
         return _element(element, valueReference=x.reference, dependencies=listed)
 
 

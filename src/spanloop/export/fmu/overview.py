@@ -5,10 +5,16 @@ from __future__ import annotations
 from html import escape
 
 import spanloop
-from spanloop.export.fmu.c_source import Unit
+from spanloop.export.fmu.unit_source import Unit
 from spanloop.export.fmu.variables import INPUT, OUTPUT, PARAMETER, POSITION, VELOCITY
 
-_TITLES = {INPUT: "Inputs", PARAMETER: "Parameters", POSITION: "Positions q", VELOCITY: "Velocities v", OUTPUT: "Outputs"}
+_TITLES = {
+    INPUT: "Inputs",
+    PARAMETER: "Parameters",
+    POSITION: "Positions q",
+    VELOCITY: "Velocities v",
+    OUTPUT: "Outputs",
+}
 
 
 def overview_text(unit: Unit, integrator: str, note: str) -> str:
@@ -34,7 +40,9 @@ def overview_page(unit: Unit, integrator: str, note: str) -> str:
                 for x in found
             ]
             parts.append("</table>")
-    head = f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(unit.name)}</title></head><body>'
+    head = (
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(unit.name)}</title></head><body>'
+    )
     return "\n".join([head, *parts, "</body></html>"]) + "\n"
 
 

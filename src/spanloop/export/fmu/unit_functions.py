@@ -12,7 +12,7 @@ from spanloop.compiler.lower import Plan, traced_inputs
 from spanloop.kernels import KernelSpec
 from spanloop.simulation.controllers import traced
 from spanloop.simulation.problem import Problem
-from spanloop.simulation.system import FREQUENCY, System
+from spanloop.simulation.system import System
 
 SHOWN = "v.shown"  # the velocities that outputs and rates are computed from
 
@@ -47,7 +47,7 @@ def exchanged(system: System) -> System:
     return replace(system, closures="feedback" if fed_back else system.closures, implicit=False)
 
 
-def gains(frequency: float = FREQUENCY) -> np.ndarray:
+def gains(frequency: float) -> np.ndarray:
     """The gains of critically damped feedback of closure errors, frequency in rad/s."""
     return np.array([2.0 * frequency, frequency**2])
 

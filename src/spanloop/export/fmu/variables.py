@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from spanloop.errors import InputError
 from spanloop.export.fmu.fmu_inputs import Input
@@ -14,7 +15,7 @@ from spanloop.model import Model
 from spanloop.model.parameters import Parameters, not_negative
 from spanloop.trajectory.files import labels
 
-TIME, INPUT, PARAMETER, POSITION, VELOCITY, OUTPUT, RATE = range(7)  # kinds, as in fmi3.c
+TIME, INPUT, PARAMETER, POSITION, VELOCITY, OUTPUT, RATE = range(7)  # kinds, as in c/instance.c
 _FORBIDDEN = re.compile("[^ -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\x7f-\x9f]")  # in names of variables and XML
 
 
@@ -39,7 +40,7 @@ class Variable:
 
 def variables(
     model: Model,
-    start: dict[str, Sequence[float]],
+    start: Mapping[str, Any],
     inputs: Sequence[Input],
     parameters: Sequence[str],
     frames: Sequence[str],
@@ -77,18 +78,18 @@ def chosen_parameters(model: Model, names: Sequence[str] | str) -> list[str]:
     return list(dict.fromkeys(own.names[own.index(n)] for n in wide))
 
 
-def _parameters(model: Model, names: Sequence[str], start: dict[str, Sequence[float]]) -> Iterable[Variable]:
+def _parameters(model: Model, names: Sequence[str], start: Mapping[str, Any]) -> Iterable[Variable]:
     if not names:
         return
     own, units = Parameters.of(model), parameter_units(model)
-    positive = {name for name, _ in not_negative(model, own.values)}
+    positive = {name for name, _ in not_negative(model, own.values.tolist())}
     for name in names:
         k = own.index(name)
         least = 0.0 if name in positive or name.rsplit(".", 1)[0] in positive else None
         yield Variable(name, PARAMETER, "p", k, units[name], "parameter of the model", float(start["p"][k]), least)
 
 
-def _states(model: Model, start: dict[str, Sequence[float]]) -> Iterable[Variable]:
+def _states(model: Model, start: Mapping[str, Any]) -> Iterable[Variable]:
     for k, (word, unit) in enumerate(zip(labels.coordinates(model), labels.coordinate_units(model), strict=True)):
         what = f"position of the joint {word[0]}"
         yield Variable(f"q.{labels.joined(*word)}", POSITION, "q", k, unit, what, float(start["q"][k]))

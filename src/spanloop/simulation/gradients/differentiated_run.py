@@ -69,7 +69,7 @@ class DifferentiatedRun:
         width = len(problem) * (robot.model.nq + robot.model.nv)
         times = grid(duration, step, sample, width * (1 + wanted.columns(problem) if by_samples else 1))
         problem, chosen = with_stiffness(problem, chosen, times.h)
-        given = others["inputs"] if others["controller"] is not None else others["tau"]
+        given = others["tau"] if others["inputs"] is None and others["controller"] is None else others["inputs"]
         shaped = not isinstance(given, Mapping) and given is not None and np.ndim(given) > 1
         steps = problem.inputs.values is not None and problem.inputs.values.shape[-2] > 1
         return DifferentiatedRun(function, problem, times, chosen, wanted, shaped or steps)

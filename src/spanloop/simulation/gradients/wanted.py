@@ -29,7 +29,7 @@ class Wanted:
         """The checked argument; controller, inputs: those of the run."""
         asked = [wrt] if isinstance(wrt, str) else list(wrt) if isinstance(wrt, Iterable) else [wrt]
         if not asked:
-            raise InputError(f"{function}: wrt is empty; expected some of {_known(controller)}")
+            raise InputError(f"{function}: wrt is empty; expected some of {_known(controller, inputs)}")
         parameters = model.parameters().names
         names, places = list[str](), list[int]()
         for name in asked:
@@ -65,8 +65,8 @@ class Wanted:
         return tuple({"tau": "u", "inputs": "u", PARAMETERS: "p"}.get(n, n) for n in self.names)
 
 
-def _known(controller: Any) -> str:
-    return ", ".join(map(repr, (*STATE, INPUTS[controller is not None], PARAMETERS)))
+def _known(controller: Any, inputs: Any) -> str:
+    return ", ".join(map(repr, (*STATE, INPUTS[controller is not None or inputs is not None], PARAMETERS)))
 
 
 def _refuse_what_is_named_twice(function: str, asked: list[str], parameters: Sequence[str]) -> None:
@@ -80,7 +80,9 @@ def _refuse_what_is_named_twice(function: str, asked: list[str], parameters: Seq
 def _refuse_inputs_that_are_none(function: str, names: list[str], controller: Any, inputs: Any) -> None:
     if "tau" in names and controller is not None:
         raise InputError(f"{function}: wrt holds 'tau', but a controller acts; its inputs are 'inputs'")
-    if "inputs" in names and controller is None:
+    if "tau" in names and inputs is not None:
+        raise InputError(f"{function}: wrt holds 'tau', but inputs of forces are given; these are 'inputs'")
+    if "inputs" in names and controller is None and inputs is None:
         raise InputError(f"{function}: wrt holds 'inputs', but there is no controller; torques are 'tau'")
     if "inputs" in names and inputs is None:
         raise InputError(

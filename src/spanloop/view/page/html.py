@@ -58,8 +58,8 @@ def write(
 ) -> Path:
     """Write the page of a run and return its path, which must end in .html. folder: where mesh files are.
 
-    live: the mechanism also runs in the page from the run's first state, where it can be grabbed and pulled; a mapping
-    has options of LiveMotion.of.
+    live: the mechanism also runs in the page from the run's first state, where it can be grabbed and pulled. A mapping
+    has options of LiveMotion.of (controller, parameters, ...), and "first": "live" or "recorded", which is shown first.
     """
     where = target_file(path, "a page", (".html", ".htm"), "run.save(...) writes .nc, .h5, .npz and .csv")
     write_file(where, text(run, title=title, folder=folder, live=live).encode())

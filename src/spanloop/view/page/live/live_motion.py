@@ -17,7 +17,7 @@
 | grab | for each body of the page (Scene.bodies): {"place": of its six numbers in u, "about": number of the body at whose origin they act}, or {"why": sentence} |
 | gravity | {"places": in p, "values", "factor", "most"}: p[places] = factor · values; None if gravity does not vary |
 | parameters | [{"name", "place": in p, "value", "low", "high", "unit", "increment"}]; increment > 0: a length [m], changed by continuation (live_parameters.py) |
-| continuation | {"most_turn", "least_share", "size"}: numbers of that |
+| continuation | {"most": (nq) the most that each coordinate changes in one step of it, "least_share"} |
 | kernels | by name: what it writes into the array of its name, see below |
 | torques | the array with the torques that act at the joints (nv), right after `begin`; None if it is not there |
 | events | names of the events that end the motion |
@@ -181,7 +181,8 @@ class LiveMotion:
             given["limits"] = "stop"
             if _has_limits(robot.model):
                 notes.append("joints stop at their limits, where the run would end")
-        chosen = made.integrator if run.settings.get("integrator") not in FIXED_STEP else run.settings["integrator"]
+        used = str(run.settings.get("integrator"))
+        chosen = replace(made.integrator, name=used) if used in FIXED_STEP else made.integrator
         found = LiveMotion.of(robot, made.q, made.v, step=step, integrator=chosen, **given, **options)
         return replace(found, not_live=(*notes, *found.not_live))
 
@@ -222,7 +223,7 @@ class LiveMotion:
             "inputs": self._inputs(),
             "grab": self._grab(),
             **self.parameters.data(),
-            "continuation": {"most_turn": MOST_TURN, "least_share": LEAST_SHARE, "size": self.size},
+            "continuation": {"most": _most_changes(problem.model, self.size), "least_share": LEAST_SHARE},
             "kernels": {name: self._kernel(name) for name in own},
             "torques": ACTING if ACTING in memory.places else None,
             "events": [name for name, _ in problem.events.conditions],
@@ -360,6 +361,11 @@ def _without_loop_forces(options: dict[str, Any]) -> dict[str, Any]:
 
 def _size(model: Model, q: np.ndarray) -> float:
     return max(float(reach(model, poses(Dynamics(model, target="python"), q))), 1e-6)
+
+
+def _most_changes(model: Model, size: float) -> list[float]:
+    """For each coordinate (nq) the most that it changes in one step of a continuation."""
+    return [MOST_TURN * (size if x else 1.0) for j in model.joints if j.kind.nv for x in j.kind.lengths()]
 
 
 def _rates(model: Model) -> list[dict[str, str]]:

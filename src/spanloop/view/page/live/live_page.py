@@ -28,6 +28,7 @@ from spanloop.view.target_file import target_file
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+FIRST = ("live", "recorded")  # what a page of both shows first
 MARGIN = 0.06  # around the first position, in sizes of the mechanism
 
 
@@ -72,9 +73,12 @@ def live_part_of_run(run: Trajectory, folder: str | Path | None, options: Mappin
             f"{run.model.name}: joints differ between the segments of this run, and a live page runs one model; "
             "try run.page(...) without live, or model.page(...)"
         )
-    robot = Dynamics(run.model)
-    motion = LiveMotion.of(robot, run.q[0], run.v[0], **options)
-    return _live_part(motion, scene(run.model, run.q[0], folder), run.q[0])
+    options = dict(options)
+    first = options.pop("first", FIRST[0])
+    if first not in FIRST:
+        raise InputError(f"live: first is {first!r}; expected {FIRST[0]!r} or {FIRST[1]!r}")
+    motion = LiveMotion.of(Dynamics(run.model), run.q[0], run.v[0], **options)
+    return {**_live_part(motion, scene(run.model, run.q[0], folder), run.q[0]), "first": first}
 
 
 def _model_data(motion: LiveMotion, title: str, folder: str | Path | None) -> dict[str, Any]:

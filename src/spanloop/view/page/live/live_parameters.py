@@ -7,7 +7,7 @@ jump to another assembly. p is the array of parameters, "last" what it was when 
     while p is not the target:
         way = (target − last), shortened so that no length changes by more than `increment`, times share
         keep the arrays of state; write p = last + way; write h = 0; call step
-        if its status is 0 and no coordinate changed by more than MOST_TURN [rad, or of the mechanism's size]:
+        if its status is 0 and no coordinate changed by more than its number of `most`:
             take over q, and the others of state as they were; last = p; share = min(1, 2 share)
         else:
             restore all arrays of state, and p = last; share = share / 2

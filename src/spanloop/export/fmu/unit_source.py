@@ -1,4 +1,4 @@
-"""The C source of a unit: the kernels and tables of its model, then the interface (fmi3.c)."""
+"""The C source of a unit: the kernels and tables of its model, then the interface (c/)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,15 @@ from spanloop.model import Model
 
 TOKEN = "@TOKEN@"  # stands for the token, which is a hash of everything else
 _INCLUDES = ("float.h", "math.h", "stdarg.h", "stdbool.h", "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "string.h")
+_INTERFACE = ("instance.c", "values.c", "start.c", "interface.c", "exchange.c", "cosimulation.c", "absent.c")
 _FLAGS = "flags"
+_NO_RATES = """#define AT_RATES 0
+static int model_rates(double *m)
+{
+    (void)m;
+    return 1;
+}
+"""
 
 
 @dataclass(frozen=True)
@@ -62,11 +70,12 @@ class Unit:
             sincos_function("double"),
             steps.source(),
             *(self._function(f, memory) for f in self.functions),
+            *([] if "rates" in memory.places else [_NO_RATES]),
             self._shown(memory),
             *self._definitions(memory),
             *self._tables(memory),
             "",
-            (files("spanloop.export.fmu") / "fmi3.c").read_text(encoding="utf-8"),
+            *((files("spanloop.export.fmu") / "c" / name).read_text(encoding="utf-8") for name in _INTERFACE),
         ]
         return "\n".join(parts)
 
@@ -76,16 +85,20 @@ class Unit:
         plan = PortablePlan(with_flags(f.plan, "double"), (f.size, FLAGS), WHOLE, LENGTH)
         arrays = [*f.reads, f.name, _FLAGS]
         call = ", ".join(f"m + {at[n]}" for n in arrays)
-        return plan_function(plan, f"{f.name}_plan", "double") + f"""static int model_{f.name}(double *m)
+        bits = " | ".join(f"(m[{at[_FLAGS] + k}] != 0.0 ? {1 << k} : 0)" for k in range(FLAGS))
+        return (
+            plan_function(plan, f"{f.name}_plan", "double")
+            + f"""static int model_{f.name}(double *m)
 {{
     int k, bits;
     {f.name}_plan({call});
-    bits = (m[{at[_FLAGS]}] != 0.0 ? 1 : 0) | (m[{at[_FLAGS] + 1}] != 0.0 ? 2 : 0) | (m[{at[_FLAGS] + 2}] != 0.0 ? 4 : 0);
+    bits = {bits};
     for (k = 0; k < {f.size} && !bits; k++)
         if (!(fabs(m[{at[f.name]} + k]) < INFINITY)) bits = 1;
     return bits;
 }}
 """
+        )
 
     def _shown(self, memory: Memory) -> str:
         """The velocities that a step begins with."""
