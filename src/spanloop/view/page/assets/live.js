@@ -317,8 +317,8 @@ function shownLive(stage, camera) {
   const side = {
     shown: (on) => {
       recorded.hidden = byId('timeline').hidden = on;
-      if (on) timeline.play(false);
-      else drawPlots();
+      if (!on) drawPlots();
+      timeline.play(!on && !window.matchMedia('(prefers-reduced-motion: reduce)').matches);
       stale = true;
     },
   };
