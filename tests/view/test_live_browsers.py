@@ -15,7 +15,7 @@ import spanloop as sl
 from spanloop.view.page.inline import InlinePage
 from spanloop.view.page.live.live_page import live_text
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.browser]
 
 BROWSERS = {
     "chromium": (chromium.Browser, None if chromium.found() else "no Chromium on PATH"),

@@ -171,8 +171,8 @@ def delta() -> Start:
 
 
 def arms_with_object() -> Start:
-    posture = {"posture": (0.0, 0.2, -0.1, 0.3, 0.7, 0.0)}
-    model, q = zoo.arms_with_object(3, **posture), zoo.arms_with_object_start(3, **posture)
+    posture = (0.0, 0.2, -0.1, 0.3, 0.7, 0.0)
+    model, q = zoo.arms_with_object(3, posture=posture), zoo.arms_with_object_start(3, posture=posture)
     return _led(model, q, _around("floating", q, 4.0, (0.04, 0.04, 0.03), 0.05), 4.0, 400.0, 60.0)
 
 
