@@ -12,9 +12,8 @@ from c_code import COMPILERS, compile_c, needs_compiler
 import spanloop as sl
 from spanloop import zoo
 from spanloop.errors import FileError, InputError, SpanloopError, UnsupportedError
-from spanloop.export import c_writer
+from spanloop.export import c_requests, c_writer
 from spanloop.export.c_names import comment, identifiers
-from spanloop.export.c_requests import MANY
 
 HOSTILE = ["a b", 'quote " and \\', "end */ int x; /*", "what??/", "gelenk_\u00fc\n", "a_b", "1st", "// line"]
 
@@ -226,8 +225,8 @@ def test_what_does_not_fit_is_refused(name, tmp_path):
 def test_looped_kernels_and_large_ones_are_named_with_their_size(tmp_path, monkeypatch):
     with pytest.raises(UnsupportedError, match=r"loops over links.*operations \(about \d+ kB\); lowering='unrolled'"):
         sl.export(zoo.chain(49), ["gravity_torques"], tmp_path / "arm.c")
-    assert MANY == 100_000
-    monkeypatch.setattr("spanloop.export.c_requests.MANY", 10)
+    assert c_requests.MANY == 100_000
+    monkeypatch.setattr(c_requests, "MANY", 10)
     with pytest.warns(sl.SpanloopWarning, match=r"operations, about \d+ kB of machine code"):
         sl.export(zoo.pendulum(2), ["forward_dynamics"], tmp_path / "arm.c")
 

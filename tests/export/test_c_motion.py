@@ -76,6 +76,20 @@ def test_contacts_act_in_steps(impacts, tmp_path):
     assert "there is no arm_set_state" in code.path.with_suffix(".h").read_text()
 
 
+@pytest.mark.parametrize("impacts", ["steps", "events"])
+def test_a_failed_step_leaves_contacts_as_they_were(impacts, tmp_path):
+    """A run with a step that fails in between goes on as one without."""
+    model = sphere(0.4, radius=0.1, restitution=0.5)
+    options = {"q": [1, 0, 0, 0, 0, 0, 0.101], "v": [0, 0, 3, 0.5, 0, -0.5], "contacts": impacts, "integrator": "rk4"}
+    code = Exported(model, [], tmp_path, step=1e-3, **options)
+    once, twice = Motion(code, model), Motion(code, model)
+    for _ in range(6):
+        assert twice.step(np.full(6, 1e200)) & 16
+        assert (once.step(np.zeros(6)), twice.step(np.zeros(6))) == (0, 0)
+        assert all(np.array_equal(a, b) for a, b in zip(once.state(), twice.state(), strict=True))
+    assert once.state()[1][5] > 0.0  # it bounced
+
+
 def test_forces_on_bodies_are_inputs_after_the_torques(tmp_path):
     model, rng = zoo.pendulum(2), np.random.default_rng(5)
     tau, force = rng.standard_normal(2), rng.standard_normal(6)

@@ -6,6 +6,7 @@ import json
 import os
 
 import chromium
+import firefox
 import numpy as np
 import pytest
 from es_runtime import evaluated, needs_node
@@ -58,6 +59,23 @@ def test_functions_answer_as_the_kernels_do(tmp_path):
     assert np.abs(np.array(a) - kernel(q, v, tau, f)).max() < 1e-11
     assert np.abs(np.array(M).reshape(6, 6) - sl.compile(model, "mass_matrix")(q)).max() < 1e-13
     assert np.abs(np.array(J).reshape(shape) - sl.compile(model, "jacobian", frame=last)(q)).max() < 1e-14
+
+
+@needs_node
+def test_functions_have_names_and_options_of_their_own_and_derivatives_are_functions(tmp_path):
+    model = sl.zoo.pendulum(2)
+    rate = {"function": "forward_dynamics", "derivative": "jvp"}
+    names = {"tip": {"function": "pose", "frame": "rod2"}, "root": {"function": "pose", "frame": "rod1"}, "rate": rate}
+    path = sl.export(model, names, tmp_path / "two.mjs")
+    given = [RNG.normal(size=2) for _ in range(6)]
+    script = "[m.tip(x[0]), m.root(x[0]), m.rate(...x), api.functions.rate.inputs.map((i) => i.name)]"
+    tip, root, found, inputs = evaluated(path, script, x=[x.tolist() for x in given])
+    for frame, pose in (("rod2", tip), ("rod1", root)):
+        assert pose == pytest.approx(sl.compile(model, "pose", frame=frame)(given[0]).ravel().tolist(), abs=1e-14)
+    assert inputs == ["q", "v", "tau", "dQ", "dV", "dTau"]
+    kernel = sl.compile(model, "forward_dynamics", derivative="jvp")
+    assert [n for n, _ in kernel.inputs] == ["q", "v", "tau", "d.q", "d.v", "d.tau"]
+    assert found == pytest.approx(kernel(*given).tolist(), rel=1e-11)
 
 
 @needs_node
@@ -190,7 +208,8 @@ def test_a_wasm_file_describes_itself(tmp_path):
 @pytest.mark.parametrize(
     ("functions", "options", "error", "words"),
     [
-        (["forward_dynamics"], {"real": "float"}, InputError, "takes no real="),
+        (["forward_dynamics"], {"real": "float"}, InputError, "real= is for C files"),
+        (["forward_dynamics"], {"farces": "rod1"}, InputError, "takes no farces=; did you mean 'forces'"),
         (["forward_dynamic"], {}, InputError, "forward_dynamics"),
         (["forward_dynamics"], {"frame": "tool"}, InputError, "none of 'forward_dynamics' takes frame="),
         ([], {}, InputError, "nothing to write"),
@@ -227,13 +246,19 @@ def test_names_of_the_model_cannot_break_the_file(tmp_path):
     assert "</script" not in path.read_text()
 
 
+BROWSERS = {
+    "chromium": (chromium.Browser, None if chromium.found() else "there is no Chromium on this machine"),
+    "firefox": (firefox.Firefox, firefox.why_none()),
+}
+
+
 @pytest.mark.slow
 @pytest.mark.browser
-@pytest.mark.skipif(
-    chromium.found() is None and os.environ.get("SPANLOOP_BROWSER") != "required",
-    reason="there is no Chromium on this machine (apt install chromium)",
-)
-def test_the_module_runs_inside_a_page_from_a_file_without_eval(tmp_path):
+@pytest.mark.parametrize("name", BROWSERS)
+def test_the_module_runs_inside_a_page_from_a_file_without_eval(name, tmp_path):
+    kind, why = BROWSERS[name]
+    if why and not (name == "chromium" and os.environ.get("SPANLOOP_BROWSER") == "required"):
+        pytest.skip(why)
     model, q0 = sl.zoo.four_bar(), sl.zoo.four_bar_start()
     path = sl.export(model, ["closure_error"], tmp_path / "bar.mjs", step=STEP, q=q0, integrator="rk4", limits="ignore")
     policy = "default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval'"
@@ -242,11 +267,11 @@ def test_the_module_runs_inside_a_page_from_a_file_without_eval(tmp_path):
         f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}">'
         f'<script type="module">{path.read_text()}\nwindow.mechanism = await load();</script>'
     )
-    with chromium.Browser() as browser:
+    with kind() as browser:
         browser.open(page)
         browser.until("window.mechanism")
-        q = browser.evaluate("mechanism.motion.step(100) && Array.from(mechanism.motion.q)")
-        error = browser.evaluate("Array.from(mechanism.closureError(mechanism.motion.q))")
+        q = browser.evaluate("JSON.stringify(mechanism.motion.step(100) && Array.from(mechanism.motion.q))")
+        error = browser.evaluate("JSON.stringify(Array.from(mechanism.closureError(mechanism.motion.q)))")
     run = sl.simulate(model, q0, step=STEP, duration=100 * STEP, integrator="rk4", limits="ignore")
-    assert np.abs(np.array(q) - run.q[-1]).max() < 1e-13
-    assert np.abs(error).max() < 2e-15
+    assert np.abs(np.array(json.loads(q)) - run.q[-1]).max() < 1e-13
+    assert np.abs(json.loads(error)).max() < 2e-15

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from units import fmpy, instances, moved, needs_compiler, problems
+from fmu_instances import fmpy, instances, moved, needs_compiler, problems
 
 import spanloop as sl
 from spanloop.errors import InputError, SpanloopWarning, UnsupportedError

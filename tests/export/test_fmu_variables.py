@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from units import fmpy, instances, moved, needs_compiler, problems
+from fmu_instances import fmpy, instances, moved, needs_compiler, problems
 
 import spanloop as sl
 from spanloop.errors import UnsupportedError
@@ -225,3 +225,47 @@ def test_a_quaternion_that_is_not_of_unit_length_is_refused(tmp_path):
         with pytest.raises(Exception, match="fmi3ExitInitializationMode"):
             a.initialize()
         assert "the quaternion from q.ball.w on has the length 1.118" in a.said.replace("1.11803", "1.118")
+
+
+# ---- what the description says
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["star", "four_bar"])
+def test_nothing_depends_on_what_the_description_does_not_list(tmp_path, name, linkage):
+    """Each input and state of Model Exchange is moved a little; what changes must list it."""
+    if name == "four_bar":
+        path = linkage[2]
+    else:
+        model = sl.zoo.star(2)
+        path = export(model, tmp_path / "star.fmu", frames=[model.bodies[-1].name])
+    random = np.random.default_rng(5)
+    with instances(path, "ModelExchange") as (a,):
+        a.initialize()
+        a.fmu.updateDiscreteStates()
+        a.fmu.enterContinuousTimeMode()
+        unknowns = [*a.description.outputs, *a.description.derivatives]
+        references = [u.variable.valueReference for u in unknowns]
+        listed = [{v.valueReference for v in u.dependencies} for u in unknowns]
+        states = [u.variable.derivative.valueReference for u in a.description.derivatives]
+        inputs = [v.valueReference for v in a.description.modelVariables if v.causality == "input"]
+        x, u = np.array(a.fmu.getFloat64(states)), random.normal(size=len(inputs))
+        x[len(x) // 2 :] += 0.1 * random.normal(size=len(x) - len(x) // 2) if name == "star" else 0.0
+
+        def values(x, u) -> np.ndarray:
+            from fmpy.fmi3 import fmi3Float64
+
+            a.fmu.setFloat64(inputs, list(u))
+            a.fmu.setContinuousStates((fmi3Float64 * len(x))(*x), len(x))
+            return np.array(a.fmu.getFloat64(references))
+
+        there, moves = values(x, u), 0
+        for k, reference in enumerate([*states, *inputs]):
+            step = np.zeros(len(x) + len(u))
+            step[k] = 1e-6
+            changed = values(x + step[: len(x)], u + step[len(x) :]) != there
+            moves += changed.sum()
+            assert all(reference in own for own, moved in zip(listed, changed, strict=True) if moved), reference
+        assert moves > len(states)
+        outputs = [own for u, own in zip(unknowns, listed, strict=True) if u.variable.causality == "output"]
+        assert not any(set(inputs) & own for own in outputs)  # no output follows an input at once

@@ -17,8 +17,8 @@ from spanloop.simulation.inputs import inputs_of
 NOTES = {
     "t": "time [s]",
     "h": "length of the step that ended [s]",
-    "q": "coordinates",
-    "v": "velocities",
+    "q": "coordinates, in the order of the enum of places in q",
+    "v": "velocities [rad/s or m/s]",
     "u": "inputs of the controller",
     "z": "memory of the controller",
 }
@@ -39,7 +39,7 @@ def control_functions(law: AppliedForces, prefix: str, real: str) -> Iterator[CF
     model, nz = law.model, law.memory
     sizes = {"t": 1, "q": model.nq, "v": model.nv, "u": law.inputs, "z": nz}
     plan = _plan("control", sizes, model.nv, law.command)
-    about = ("Torques that the controller commands.", f"{len(plan.nodes)} operations.")
+    about: tuple[str, ...] = (f"Torques that the controller commands: {len(plan.nodes)} operations.",)
     result = Argument("tau", model.nv, "torques [N m] or forces [N] at the joints")
     yield CFunction(f"{prefix}_control", plan, _arguments(plan), result, about, prefix, real)
     if not nz:
@@ -55,9 +55,12 @@ def control_functions(law: AppliedForces, prefix: str, real: str) -> Iterator[CF
     yield CFunction(f"{prefix}_control_memory", plan, _arguments(plan), result, about, prefix, real)
 
 
-def memory_start(law: AppliedForces) -> np.ndarray:
-    """The memory at the start."""
-    return np.array(law.start(), float)
+def control_answer(law: AppliedForces, function: CFunction, rows: Sequence[np.ndarray]) -> np.ndarray:
+    """What the controller answers to the inputs of one of these functions, in Python's own arithmetic."""
+    x: dict[str, Any] = dict.fromkeys(NOTES, ())
+    x |= {a.name: [float(y) for y in row] for a, row in zip(function.arguments, rows, strict=True)}
+    found = law.update(x, x) if "h" in {a.name for a in function.arguments} else law.command(x)
+    return np.array([float(y) for y in found])
 
 
 def _plan(name: str, sizes: Mapping[str, int], count: int, compute: Any) -> Plan:

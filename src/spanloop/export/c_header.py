@@ -26,12 +26,13 @@ def header(
     motion: CMotion | None,
     law: AppliedForces | None,
     options: Mapping[str, Any],
+    file: str,
 ) -> str:
-    """The text of the header."""
+    """The text of the header; file: the name of the source."""
     upper = prefix.upper()
     live = any(a.name == "parameters" for f in functions for a in f.arguments)
     live = live or bool(motion and "p" in motion.motion.schedule.sizes)
-    parts = [_title(model, prefix, real, motion, options)]
+    parts = [_title(model, prefix, real, motion, options, comment(file))]
     parts.append(f"#ifndef {upper}_H\n#define {upper}_H\n\n#include <stdint.h>\n\n")
     parts.append('#ifdef __cplusplus\nextern "C" {\n#endif\n\n')
     parts.append(_sizes(model, upper, motion, law, live))
@@ -53,12 +54,12 @@ def header(
     return "".join(parts)
 
 
-def _title(model: Model, prefix: str, real: str, motion: CMotion | None, options: Mapping[str, Any]) -> str:
+def _title(model: Model, prefix: str, real: str, motion: CMotion | None, options: Mapping[str, Any], file: str) -> str:
     chosen = ", ".join(f"{n}={_shown(x)}" for n, x in options.items() if x is not None and n != "name")
     lines = [
         f"Model {quoted(model.name)}: {MARK} {__version__}.",
         "",
-        f"{model.n_bodies} bodies, {model.nv} degrees of freedom (DoF), {len(model.loops)} loops. Options: "
+        f"{model.n_bodies} bodies, {model.nv} degrees of freedom (DoF), loops: {len(model.loops)}. Options: "
         + (comment(chosen) or "none")
         + ".",
         f"All numbers are {real}, in SI units (m, kg, s, rad, N). No allocation, no variables outside functions:",
@@ -68,8 +69,8 @@ def _title(model: Model, prefix: str, real: str, motion: CMotion | None, options
         f"are not finite, angles beyond {LIMIT[real]:g} rad, quaternions off unit length, and states without an answer",
         "(singular positions, open loops; states at which loops lose digits, which Python answers by refinement).",
         "",
-        f"Compile with  cc -std=c99 -O2 -c {prefix}.c  (never -ffast-math) and link with -lm.",
-        f"Self-test: cc -std=c99 -O2 -D{prefix.upper()}_TEST {prefix}.c -lm && ./a.out",
+        f"Compile with  cc -std=c99 -O2 -c {file}  (never -ffast-math) and link with -lm.",
+        f"Self-test: cc -std=c99 -O2 -D{prefix.upper()}_TEST {file} -lm && ./a.out",
     ]
     if motion:
         m = motion.motion

@@ -29,17 +29,17 @@ MANY = 100_000  # operations beyond which a warning says how large the file will
 BYTES = 5  # of machine code for an operation, about
 
 NOTES = {
-    "q": "coordinates",
-    "v": "velocities",
-    "a": "accelerations",
+    "q": "coordinates, in the order of the enum of places in q",
+    "v": "velocities [rad/s or m/s], in the order of the enum of places in v",
+    "a": "accelerations [rad/s2 or m/s2]",
     "tau": "torques [N m] or forces [N] at the joints",
     "forces": "[torque; force] on each body at its origin in world axes [N m; N]",
-    "parameters": "numbers of the model, packed as its parameters",
+    "parameters": "numbers of the model, in the order of the enum of places of parameters",
     "start": "coordinates at the start",
     "delta": "change of the coordinates, one entry for each DoF",
 }
 RESULTS = {
-    "forward_dynamics": ("a", "accelerations"),
+    "forward_dynamics": ("a", "accelerations [rad/s2 or m/s2]"),
     "inverse_dynamics": ("tau", "torques [N m] or forces [N] at the joints"),
     "tree_inverse_dynamics": ("tau", "torques [N m] or forces [N] that joints and loops supply together"),
     "bias": ("tau", "torques [N m] or forces [N] of velocities and gravity"),
@@ -110,7 +110,7 @@ def _taken(model: Model, function: str, method: str | None, options: Mapping[str
     if method in methods:
         out["method"] = method
     _, algorithm = catalog.algorithm(function, out.get("method"), closed)
-    return out | {n: x for n, x in options.items() if x and TAKEN_BY.get(n) in algorithm.takes}
+    return out | {n: x for n, x in options.items() if TAKEN_BY.get(n) in algorithm.takes}
 
 
 def _checked(name: str) -> str:
@@ -143,18 +143,18 @@ def c_function(model: Model, request: Request, kernel: Any, prefix: str, real: s
             "lowering='unrolled' writes them all the same"
         )
     warn_of_size(label, len(plan.nodes))
-    arguments = tuple(Argument(n.replace(".", "_"), size, NOTES.get(n, n)) for n, size in plan.inputs)
+    notes = {**NOTES, "forces": f"{NOTES['forces']}: {', '.join(map(repr, request.options.get('forces', ())))}"}
+    arguments = tuple(Argument(n.replace(".", "_"), size, notes.get(n, n)) for n, size in plan.inputs)
     name, note = RESULTS.get(request.function, ("answer", request.function.replace("_", " ")))
     if "derivative" in request.options:
         name, note = "answer", f"derivative ({request.options['derivative']}) of {request.function}"
     shape = " x ".join(map(str, plan.shape))
     rows = f" ({shape}, row by row)" if len(plan.shape) > 1 else ""
     name = f"{name}_out" if name in {a.name for a in arguments} else name
-    given = ", ".join(f"{n}={x!r}" for n, x in request.options.items() if n != "near" and x)
-    about = (
-        f"{request.function.replace('_', ' ')}" + (f" with {given}" if given else ""),
-        f"{len(plan.nodes)} operations.",
-    )
+    chosen = {n: x for n, x in request.options.items() if n not in ("near", "forces") and x and x != "baked"}
+    given = ", ".join(f"{n}={x!r}" for n, x in chosen.items())
+    words = request.function.replace("_", " ").capitalize() + (f" with {given}" if given else "")
+    about = (f"{words}: {len(plan.nodes)} operations.",)
     result = Argument(name, len(plan.outputs), note + rows)
     return CFunction(f"{prefix}_{request.name}", plan, arguments, result, about, prefix, real)
 

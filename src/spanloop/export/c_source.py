@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,19 +57,20 @@ def c_source(
     real = options.get("real", "double")
     if real not in REALS:
         raise InputError(f"export: real is {real!r}; expected 'double' or 'float'")
-    requests = _requests(model, functions, options)
-    made = c_functions(model, requests, prefix, real)
+    sincos = f"{prefix}_sincos"
+    motion = _motion(model, prefix, real, sincos, options)
+    if motion and functions and (model.loops or model.couplings):
+        options = {"near": motion.motion.problem.q[0], **options}
+    made = c_functions(model, _requests(model, functions, options), prefix, real)
     law = None
     if options.get("controller") is not None:
         law = control_law(model, options["controller"], options.get("inputs"))
     control = tuple(control_functions(law, prefix, real)) if law else ()
-    sincos = f"{prefix}_sincos"
-    motion = _motion(model, prefix, real, sincos, options)
     if not made and not control and motion is None:
         raise InputError("export: there is nothing to write; name functions, or give step= for a motion")
     every = (*(f for _, _, f in made), *control)
-    facts = header(model, prefix, real, every, motion, law, options)
-    test = self_test(model, prefix, real, made, motion, options)
+    facts = header(model, prefix, real, every, motion, law, options, str(Path(file or prefix).with_suffix(".c")))
+    test = self_test(model, prefix, real, made, control, law, motion, options)
     return CSource(prefix, facts, _source(prefix, real, file, model, every, motion, test), every, motion)
 
 
@@ -107,6 +109,8 @@ def _motion(model: Model, prefix: str, real: str, sincos: str, options: Mapping[
         return None
     if isinstance(step, bool) or not isinstance(step, Real) or not 0.0 < float(step) < math.inf:
         raise InputError(f"export: step is {step!r}; expected a length in seconds, as 1e-3")
+    if not model.nv:
+        raise InputError(f"export: {model.name!r} has no degree of freedom, and so no motion; leave out step=")
     given = motion_arguments(model, options)
     dtype = "float64" if real == "double" else "float32"
     robot = Dynamics(model, method=options.get("method") if _is_forward(model, options.get("method")) else None)
@@ -216,6 +220,6 @@ def _parameters(model: Model, prefix: str, real: str, functions: Sequence[CFunct
 
 def _in_quotes(file: str) -> str:
     """The name of a header between quotes."""
-    if '"' in file or "\n" in file or "\\" in file or "??" in file:
+    if any(x in file for x in ('"', "\n", "\r", "\\", "??")) or any("\ud800" <= x <= "\udfff" for x in file):
         raise InputError(f"export: the file name {file!r} has characters that #include cannot have; choose another")
     return file

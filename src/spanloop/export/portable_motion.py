@@ -44,12 +44,13 @@ class PortableMotion:
         dtype: str = "float64",
         varied: Sequence[str] = (),
         compact: bool = False,
+        decay: int | None = None,
         **options: Any,
     ) -> PortableMotion:
         """The motion of sl.simulate's arguments; options: those that say what acts (tau, controller, forces, ...).
 
         varied: names of parameters (model.parameters().names) that are the array "p" of every step. compact: shorter
-        code that takes a little longer (step_schedule.py).
+        code that takes a little longer (step_schedule.py). decay: place in u of a rate at which all motion decays.
         """
         robot = robot if isinstance(robot, Dynamics) else Dynamics(robot)
         step = positive(step, "step")
@@ -64,7 +65,7 @@ class PortableMotion:
         if len(problem) != 1:
             raise InputError(f"this is a batch of {len(problem)} runs; portable code moves one")
         problem, chosen = with_stiffness(problem, chosen, step)
-        problem = with_varied(problem, tuple(varied))
+        problem = with_varied(replace(problem, system=replace(problem.system, decay=decay)), tuple(varied))
         return PortableMotion(problem, chosen.name, step, dtype, compact, {"q": q, "v": v, **options})
 
     @cached_property

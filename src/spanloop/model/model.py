@@ -273,9 +273,7 @@ class Model:
 
         return save(self, path, force=force)
 
-    def page(
-        self, path: str | Path, q: ArrayLike | None = None, v: ArrayLike | None = None, **options: Any
-    ) -> Path:
+    def page(self, path: str | Path, q: ArrayLike | None = None, v: ArrayLike | None = None, **options: Any) -> Path:
         """Write a page in which the mechanism runs from q (nq,), v (nv,) and can be grabbed and pulled.
 
         One HTML file for any browser, without a network. options: title, folder of mesh files, controller, forces,

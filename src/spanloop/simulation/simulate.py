@@ -139,7 +139,7 @@ def simulate(
     robot = robot_of(model)
     chosen = integrator if isinstance(integrator, Integrator) else Integrator(integrator)
     _refuse_integrator_as_method(method)
-    given = {
+    given: dict[str, Any] = {
         "method": robot.method if method is None else method,
         "tau": tau,
         "controller": controller,

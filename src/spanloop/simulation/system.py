@@ -122,6 +122,7 @@ class System:
     ends_at_jams: bool = False  # a run ends where a contact jams
     overlap: float = OVERLAP  # m by which hard shapes may overlap where bodies appear
     varied: tuple[str, ...] = ()  # names of parameters that are inputs while the others are numbers
+    decay: int | None = None  # place in u of a rate c [1/s] at which all motion decays, as by torques −c M v
 
     @property
     def has_loops(self) -> bool:
@@ -215,7 +216,7 @@ class System:
             acting,
             self.method,
             self.closures,
-            self.live or self.varied,
+            (self.live, self.varied, self.decay),
             self.strict,
         )
         others = (self.stops, self.implicit, self.applied.gains() if self.implicit else None, self._forward.key)
@@ -266,7 +267,13 @@ class System:
     def accelerations(self, x: Arrays) -> tuple[list[Any], Pairs]:
         """a (nv), and pairs of which the first must be less for a to be valid."""
         a, pairs = self._forward.compute(self._of(self._forward, self._loaded(x)))
-        return self.of_present_bodies(a, x), [*pairs, *self._parameter_demands(x)]
+        return self._slowed(self.of_present_bodies(a, x), x), [*pairs, *self._parameter_demands(x)]
+
+    def _slowed(self, a: list[Any], x: Arrays) -> list[Any]:
+        """Accelerations a − c v: M (a − c v) = M a − c M v, and closed loops stay closed, for J v = 0."""
+        if self.decay is None:
+            return a
+        return [y - x["u"][self.decay] * speed for y, speed in zip(a, x["v"], strict=True)]
 
     @property
     def finds_row_forces(self) -> bool:
@@ -284,7 +291,7 @@ class System:
             return [a, list(loaded["tau"])], pairs
         answer, pairs = self._forward_observed.compute(self._of(self._forward_observed, loaded))
         nv = self.model.nv
-        a = self.of_present_bodies(answer[:nv], x)
+        a = self._slowed(self.of_present_bodies(answer[:nv], x), x)
         return [a, list(loaded["tau"]), answer[nv:]], [*pairs, *self._parameter_demands(x)]
 
     def of_present_bodies(self, values: list[Any], x: Arrays) -> list[Any]:

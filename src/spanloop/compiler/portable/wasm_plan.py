@@ -90,12 +90,39 @@ def add_plan(module: w.Module, sincos: int, p: PortablePlan, scratch: int) -> in
     return module.add(arguments, [], [], b"".join(passed + w.call(n) for n in numbers))
 
 
+Part = bytes | tuple[str, str, int]  # instructions; of a local: word, kind, number
+
+
+def with_few_locals(parts: list[Part]) -> tuple[list[Part], dict[str, int]]:
+    """Straight code whose locals are taken again after their last use, and how many it has of each kind.
+
+    Locals with small numbers take one byte, and code that uses few of them packs better.
+    """
+    last = {x[1:]: k for k, x in enumerate(parts) if not isinstance(x, bytes)}
+    free: dict[str, list[int]] = {"number": [], "condition": []}
+    count, place, out = {"number": 0, "condition": 0}, dict[tuple[str, int], int](), list[Part]()
+    for k, x in enumerate(parts):
+        if isinstance(x, bytes):
+            out.append(x)
+            continue
+        word, kind, own = x
+        if (kind, own) not in place:
+            if not free[kind]:
+                free[kind].append(count[kind])
+                count[kind] += 1
+            place[kind, own] = free[kind].pop()
+        out.append((word, kind, place[kind, own]))
+        if last[kind, own] == k:
+            free[kind].append(place[kind, own])
+    return out, count
+
+
 class _Code:
     """Instructions of one piece. Locals: addresses, numbers, conditions."""
 
     def __init__(self, p: PortablePlan, piece: Piece, sincos: int, scratch: int):
         self.p, self.piece, self.sincos, self.scratch = p, piece, sincos, scratch
-        self._parts: list[bytes | tuple[str, str, int]] = []  # instructions; of locals: word, kind, number
+        self._parts: list[Part] = []
         self._homes: dict[int, tuple[str, int]] = {}
         self._angles: dict[int, tuple[tuple[str, int], tuple[str, int]]] = {}
         self._count = {"number": 0, "condition": 0}
@@ -109,6 +136,7 @@ class _Code:
             self._parts.append(base)
             self._value(s.value)
             self._parts.append(w.store(place))
+        self._parts, self._count = with_few_locals(self._parts)
 
     @property
     def locals(self) -> list[tuple[int, bytes]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.errors import InputError, UnsupportedError, nearest
+from spanloop.errors import InputError, SpanloopWarning, UnsupportedError, nearest
 from spanloop.export.fmu.archive import archive
 from spanloop.export.fmu.binary import library, library_name, platform_tuple
 from spanloop.export.fmu.dependencies import dependencies
@@ -29,7 +30,7 @@ from spanloop.export.fmu.unit_functions import (
     without_exchange,
 )
 from spanloop.export.fmu.unit_source import TOKEN, Unit, quaternions
-from spanloop.export.fmu.variables import PARAMETER, POSITION, VELOCITY, Variable, chosen_parameters, variables
+from spanloop.export.fmu.variables import PARAMETER, POSITION, VELOCITY, Variable, chosen_parameters, legal, variables
 from spanloop.export.portable_motion import PortableMotion
 from spanloop.model import Model
 from spanloop.model.files.file_io import write_file
@@ -37,6 +38,7 @@ from spanloop.model.parameters import Parameters
 from spanloop.simulation.system import FREQUENCY
 from spanloop.topology import mechanism
 
+MANY, MOST = 100_000, 1_000_000  # operations that compilers take long for, and those of a unit at most
 KINDS = ("CoSimulation", "ModelExchange")
 _PASSED = ("integrator", "method", "closures", "limits", "events", "contacts")  # of sl.simulate
 
@@ -93,6 +95,7 @@ class _Made:
     dependencies: Mapping[int, Sequence[int]]
     ends: bool
     motion: PortableMotion
+    limits: str
     note: str
 
 
@@ -129,11 +132,29 @@ def _unit(
     own += [rates(system)] if has_rates else []
     if has_rates and "gains" in exchanged(system).sizes:
         start.setdefault("gains", gains(feedback))
+    _check_size(model, sum(len(p.nodes) for p in (*motion.schedule.plans(), *(f.plan for f in own))))
     found = variables(model, start, acting.inputs, parameters, frames, energy, has_rates)
-    closes = bool(system.has_loops and system.closures in ("project", "feedback")) or bool(quaternions(model))
+    closes = bool(system.has_loops and system.closures != "none") or bool(quaternions(model))
     openness = float(system.openness({n: list(x) for n, x in start.items()}))
-    unit = Unit(model.name, model, motion.schedule, own, found, start, motion.step, offered, closes, fixed, openness)
-    return _Made(unit, _dependencies(own, found, system.has_loops), fixed, motion, why)
+    unit = Unit(
+        legal(model.name), model, motion.schedule, own, found, start, motion.step, offered, closes, fixed, openness
+    )
+    return _Made(unit, _dependencies(own, found, system.has_loops), fixed, motion, options.get("limits", "ignore"), why)
+
+
+def _check_size(model: Model, operations: int) -> None:
+    """Warn of a unit that takes long to compile, and refuse one that compilers do not take."""
+    if operations > MOST:
+        raise UnsupportedError(
+            f"export: a step of {model.name!r} is {operations} operations without loops; an FMU may have {MOST}. "
+            "Export a part of it, or lock joints: model.lock(...)"
+        )
+    if operations > MANY:
+        warnings.warn(
+            f"export: {model.name!r} takes {operations} operations; compilers take minutes",
+            SpanloopWarning,
+            stacklevel=5,
+        )
 
 
 def _files(made: _Made, identifier: str, binary: bool) -> dict[str, str | bytes]:
@@ -158,7 +179,7 @@ def _files(made: _Made, identifier: str, binary: bool) -> dict[str, str | bytes]
     token = f"{{{digest[:8]}-{digest[8:12]}-{digest[12:16]}-{digest[16:20]}-{digest[20:32]}}}"
     source = source.replace(TOKEN, token)
     compiled = library(source, identifier) if binary else None
-    about = unit, made.motion.integrator, made.note
+    about = unit, made.motion.integrator, made.limits, made.note
     files: dict[str, str | bytes] = {
         "modelDescription.xml": described(token),
         "documentation/index.html": overview_page(*about),

@@ -15,11 +15,16 @@ _TITLES = {
     VELOCITY: "Velocities v",
     OUTPUT: "Outputs",
 }
+_LIMITS = {"ignore": "not checked", "end": "end the simulation", "stop": "stops, which push and never pull"}
 
 
-def overview_text(unit: Unit, integrator: str, note: str) -> str:
+def overview_text(unit: Unit, integrator: str, limits: str, note: str) -> str:
     """The overview as plain text."""
-    lines = [f"model: {unit.name}", f"written by: spanloop {spanloop.__version__}", *_facts(unit, integrator, note)]
+    lines = [
+        f"model: {unit.name}",
+        f"written by: spanloop {spanloop.__version__}",
+        *_facts(unit, integrator, limits, note),
+    ]
     for kind, title in _TITLES.items():
         found = [x for x in unit.variables if x.kind == kind]
         lines += ["", f"{title}, in order:"] if found else []
@@ -27,10 +32,10 @@ def overview_text(unit: Unit, integrator: str, note: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def overview_page(unit: Unit, integrator: str, note: str) -> str:
+def overview_page(unit: Unit, integrator: str, limits: str, note: str) -> str:
     """The overview as a page."""
     parts = [f"<h1>{escape(unit.name)}</h1>", f"<p>Written by spanloop {spanloop.__version__}.</p>", "<ul>"]
-    parts += [*(f"<li>{escape(x)}</li>" for x in _facts(unit, integrator, note)), "</ul>"]
+    parts += [*(f"<li>{escape(x)}</li>" for x in _facts(unit, integrator, limits, note)), "</ul>"]
     for kind, title in _TITLES.items():
         found = [x for x in unit.variables if x.kind == kind]
         if found:
@@ -46,7 +51,7 @@ def overview_page(unit: Unit, integrator: str, note: str) -> str:
     return "\n".join([head, *parts, "</body></html>"]) + "\n"
 
 
-def _facts(unit: Unit, integrator: str, note: str) -> list[str]:
+def _facts(unit: Unit, integrator: str, limits: str, note: str) -> list[str]:
     model = unit.model
     loops = len(model.loops) + len(model.couplings)
     facts = [
@@ -56,4 +61,6 @@ def _facts(unit: Unit, integrator: str, note: str) -> list[str]:
     ]
     if loops:
         facts.append("loops: closed at every step of Co-Simulation; Model Exchange feeds closure errors back")
+    if any(j.lower or j.upper for j in model.joints):
+        facts.append(f"limits of joints: {_LIMITS[limits]}")
     return [*facts, f"no Model Exchange: {note}"] if note else facts

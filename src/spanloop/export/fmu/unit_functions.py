@@ -68,7 +68,7 @@ def rates(system: System) -> UnitFunction:
 def closing(system: System) -> UnitFunction:
     """q, v projected to the closed loops, the largest closure error before and after."""
     system = replace(system, implicit=False)
-    closes = replace(system, closures="project") if system.closures == "feedback" else system
+    closes = system if system.closures == "none" else replace(system, closures="project")
     nv = system.model.nv
 
     def compute(x: Mapping[str, Any]) -> tuple[list[Any], Sequence[Any]]:

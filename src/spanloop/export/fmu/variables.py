@@ -61,15 +61,17 @@ def variables(
             Variable(f"der({x.name})", RATE, "rates", k, per_second(x.unit), f"rate of {x.name}", state=first + k)
             for k, x in enumerate(states)
         ]
-    names = _distinct([_legal(x.name) for x in found])
+    names = _distinct([legal(x.name) for x in found])
     return [
-        replace(x, name=name, description=_legal(x.description), reference=k)
+        replace(x, name=name, unit=legal(x.unit), description=legal(x.description), reference=k)
         for k, (x, name) in enumerate(zip(found, names, strict=True))
     ]
 
 
 def chosen_parameters(model: Model, names: Sequence[str] | str) -> list[str]:
-    """Names of live parameters, checked; 'gravity' stands for its three numbers."""
+    """Names of live parameters, checked; 'gravity' stands for its three numbers, 'live' for all parameters."""
+    if isinstance(names, str) and names == "live":
+        return list(Parameters.of(model).names)
     given = [names] if isinstance(names, str) else names
     if not isinstance(given, list | tuple) or not all(isinstance(x, str) for x in given):
         raise InputError(f"export: parameters is {names!r}; expected names of model.parameters(), as 'forearm.mass'")
@@ -114,7 +116,7 @@ def _outputs(model: Model, frames: Sequence[str], energy: bool) -> Iterable[Vari
         yield Variable(name, OUTPUT, "outputs", k, unit, what)
 
 
-def _legal(name: str) -> str:
+def legal(name: str) -> str:
     """A name without characters that XML or flat names do not allow."""
     return _FORBIDDEN.sub("_", name)
 

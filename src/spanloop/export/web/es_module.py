@@ -94,7 +94,8 @@ export async function load() {{
 
 def _method(f: WebFunction) -> str:
     names = [n for n, *_ in f.inputs]
-    given = ", ".join(f"{n}={_plain(repr(x))}" for n, x in f.request.options.items() if n != "near" and x and x != "baked")
+    shown = {n: x for n, x in f.request.options.items() if n != "near" and x and x != "baked"}
+    given = ", ".join(f"{n}={_plain(repr(x))}" for n, x in shown.items())
     shape = " x ".join(map(str, f.plan.shape)) or "1"
     doc = [f"{f.request.function.replace('_', ' ')}{' with ' + given if given else ''}."]
     doc += [f"@param {{ArrayLike<number>}} {n} ({size}) {note}" for n, _, size, note in f.inputs]

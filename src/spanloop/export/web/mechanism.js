@@ -8,6 +8,8 @@ export class StateError extends Error {
   }
 }
 
+const LABELS = { q: TABLE.model.coordinates, v: TABLE.model.dofs, a: TABLE.model.dofs, tau: TABLE.model.dofs };
+
 /** Numbers of an array, with its size checked. */
 function numbers(owner, name, x, size, labels) {
   if (x === undefined || x === null || typeof x.length !== "number") {
@@ -71,8 +73,7 @@ class Instance {
   _call(name, inputs, out) {
     const f = TABLE.functions[name];
     f.inputs.forEach((input, k) => {
-      const labels = input.name === "q" ? TABLE.model.coordinates : input.size === TABLE.model.nv ? TABLE.model.dofs : null;
-      this._memory.set(numbers(name, input.name, inputs[k], input.size, labels), input.place);
+      this._memory.set(numbers(name, input.name, inputs[k], input.size, LABELS[input.name]), input.place);
     });
     const { place, size } = f.answer;
     if (out !== undefined && out.length !== size) throw new RangeError(`${name}: out has ${out.length} numbers; expected ${size}`);

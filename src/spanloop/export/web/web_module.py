@@ -24,13 +24,13 @@ from spanloop.export.c_requests import NOTES, RESULTS, Request, requests_of
 from spanloop.export.c_source import OF_FUNCTIONS, OF_MOTIONS, motion_arguments, names_of
 from spanloop.export.portable_motion import PortableMotion
 from spanloop.export.web.coordinates import coordinates, degrees_of_freedom
-from spanloop.export.web.motion_table import add_motion, motion_table
+from spanloop.export.web.motion_table import CHECK, add_motion, motion_table
 from spanloop.kernels import compile as compiled
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
 
 OPTIONS = (*OF_FUNCTIONS, *OF_MOTIONS, "parameters", "forces", "step", "controller", "inputs")
-RESERVED = ("constructor", "load", "memory", "motion", "begin", "step", "toString", "valueOf", "then")
+RESERVED = ("constructor", "load", "memory", "motion", "begin", "step", "toString", "valueOf", "then", CHECK)
 
 
 @dataclass(frozen=True)
@@ -122,6 +122,8 @@ class WebModule:
 
 def _check(options: Mapping[str, Any]) -> None:
     for option in options:
+        if option in ("real", "name"):
+            raise InputError(f"export: {option}= is for C files; modules compute in double and have no prefix")
         if option not in OPTIONS:
             raise InputError(f"export: a WebAssembly module takes no {option}=; {nearest(option, OPTIONS)}")
     if options.get("step") is None:
@@ -153,7 +155,7 @@ def _motion(model: Model, options: Mapping[str, Any]) -> PortableMotion | None:
     step = options.get("step")
     if step is None:
         return None
-    if isinstance(step, bool) or not isinstance(step, Real) or not (math.isfinite(step) and step > 0):
+    if isinstance(step, bool) or not isinstance(step, Real) or not 0.0 < float(step) < math.inf:
         raise InputError(f"export: step is {step!r}; expected a length in seconds, as 1e-3")
     given, method = motion_arguments(model, options), options.get("method")
     robot = Dynamics(model, method=method if _is_forward(model, method) else None)

@@ -80,7 +80,7 @@ static status settle(instance *s)
             return say(s, ERROR, "the start: the quaternion from %s on has the length %g; must be 1",
                        name_of(POSITION, quaternions[k]), length);
     }
-    bits = model_closing(m);
+    if (stages == 1) bits = model_closing(m);
     if (bits) return say(s, ERROR, "the start: %s", reason(bits));
     if (stages == 1 && m[AT_CLOSING + N_Q + N_V] > FAR_OPEN + OPEN_AT_START)
         return say(s, ERROR, "the start: a loop is open by %.3g (rad, or of its length), more than %g. Set all q.* of the "
@@ -90,10 +90,15 @@ static status settle(instance *s)
             const double from = at_start(AT_P + k);
             m[AT_P + k] = stage == stages ? p[k] : from + (p[k] - from) * (double)stage / (double)stages;
         }
+        memcpy(m + AT_V, v, N_V * sizeof(double));
         bits = project(s, &left);
+        if (!(left <= ENOUGH + 2.0 * OPEN_AT_START)) bits = 1; /* a later stage might close elsewhere */
     }
     memcpy(m + AT_P, p, N_P * sizeof(double));
-    if (bits || !(left <= ENOUGH + 2.0 * OPEN_AT_START) || !all_finite(m + AT_Q, N_Q) || !all_finite(m + AT_V, N_V)) {
+    memcpy(m + AT_V, v, N_V * sizeof(double)); /* projected once, where q is in the end */
+    bits = bits ? bits : model_closing(m);
+    memcpy(m + AT_V, m + AT_CLOSING + N_Q, N_V * sizeof(double));
+    if (bits || !all_finite(m + AT_Q, N_Q) || !all_finite(m + AT_V, N_V)) {
         memcpy(m + AT_Q, q, N_Q * sizeof(double));
         memcpy(m + AT_V, v, N_V * sizeof(double));
         return say(s, ERROR, "the start: the loops cannot be closed from here with these parameters. Set all q.* to a "

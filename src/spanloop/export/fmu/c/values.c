@@ -23,7 +23,7 @@ static void show(instance *s)
     double *m = s->now.m;
     if (s->has_shown) return;
     m[AT_T] = s->now.time;
-    if (s->now.mode == STEPPING)
+    if (!s->now.exchange && s->now.mode & (STEPPING | TERMINATED))
         model_shown(m);
     else
         memcpy(m + AT_SHOWN, m + AT_V, N_V * sizeof(double));

@@ -188,7 +188,7 @@ class LiveStage extends Stage {
     return low[0] <= high[0] ? [low, high] : null;
   }
 
-  // a mechanism that travels is followed once it has gone half its size
+  // a mechanism that travels is followed once it has gone a tenth of its size
   keepInSight() {
     const found = this.extent();
     if (!found) return;
@@ -196,7 +196,7 @@ class LiveStage extends Stage {
     this.first = this.first || middle;
     if (!this.run.live.travels) return;
     const away = subtract(subtract(middle, this.first), this.travel);
-    const [far, room] = [lengthOf(away), 0.4 * this.data.size];
+    const [far, room] = [lengthOf(away), 0.1 * this.data.size];
     if (far > room) this.travel = add(this.travel, scaled(1 - room / far, away));
   }
 

@@ -42,7 +42,7 @@ recorded.append(...plots.map((p) => p.card), settingsCard(data));
 
 try {
   stage = data.live ? new LiveStage(byId('scene'), data) : new Stage(byId('scene'), data);
-  camera = new Camera(byId('scene'), data.low, data.high, data.size, () => (stale = true));
+  camera = new Camera(byId('scene'), data.low, data.high, data.size, () => (stale = true), data.view);
 } catch (error) {
   byId('trouble').textContent = data.recorded === false ? 'This browser has no WebGL 2, which a live page needs.' : error.message;
   byId('trouble').hidden = false;

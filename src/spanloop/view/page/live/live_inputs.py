@@ -8,7 +8,7 @@ One after the other:
 | gains | 0 or 2 | factors of the gains kp and kd of a law of sl.control |
 | targets | | offsets of its targets, one for each DoF with one [rad or m] |
 | torques | | more torque at each actuated DoF [N m or N] |
-| damping | 1 | c [1/s]: the torque −c M_ii v_i at every DoF that is not driven, M the mass matrix at the start |
+| damping | 0 or 1 | c [1/s]: all motion decays at this rate, as by torques −c M v; none if a joint or loop is driven |
 | forces | 6 a load | [torque; force] on a body at its origin in world axes [N m; N] |
 """
 
@@ -30,8 +30,7 @@ from spanloop.simulation.controllers import Controller, controller_of, takes_inp
 from spanloop.simulation.forces import together as together_forces
 from spanloop.topology import mechanism
 
-FASTEST = 30.0  # 1/s: the most damping that a slider offers
-SHARE = 1.0  # rate of damping times step, at most: explicit steps are stable to 2
+FASTEST = 20.0  # 1/s: the most damping that a slider offers
 STRONGEST = 4.0  # times the gains of a law, at most
 
 
@@ -91,7 +90,7 @@ class LiveInputs:
             "gains": self.gains,
             "targets": len(self.targets),
             "torques": len(self.torques),
-            "damping": 1,
+            "damping": int(self.decays),
             "forces": 6 * len(self.loads),
         }
         out, at = {}, 0
@@ -115,20 +114,14 @@ class LiveInputs:
     @cached_property
     def inertias(self) -> np.ndarray:
         """The diagonal (nv) of the mass matrix at the start, not negative."""
-        return np.maximum(np.diag(self._mass_matrix), 0.0)
-
-    def most_damping(self, step: float) -> float:
-        """The largest c [1/s] for which explicit steps [s] stay stable, at the start and loops open, or FASTEST."""
-        scale = np.sqrt(np.where(self.inertias > 0.0, self.inertias, 1.0))
-        sizes = np.linalg.eigvalsh(self._mass_matrix / np.outer(scale, scale)) if len(scale) else np.ones(1)
-        slowest = max(float(sizes.min()), 1e-9)  # of M over its diagonal: damping grows by its inverse
-        return float(f"{min(FASTEST, SHARE * slowest / step):.2g}")
-
-    @cached_property
-    def _mass_matrix(self) -> np.ndarray:
         n = self.model.nv
         found = KernelSpec.of(self.model, "mass_matrix").compute({"q": self.q.tolist()})[0]
-        return np.array(found, float).reshape(n, n)
+        return np.maximum(np.diag(np.array(found, float).reshape(n, n)), 0.0)
+
+    @property
+    def decays(self) -> bool:
+        """Whether motion can be slowed down: not where accelerations are given."""
+        return not (any(j.driven for j in self.model.joints) or any(x.driven for x in self.model.loops))
 
     # ---- what acts
 
@@ -137,18 +130,11 @@ class LiveInputs:
         return together(self.model, _Own(self), _Torques(self))
 
     def acting_forces(self) -> Callable[..., Any]:
-        """Forces and damping, and the user's own forces."""
-        first, own, inertias = self.first, self.forces, self.inertias
+        """Forces on bodies, and the user's own."""
+        at, own = self.first["forces"], self.forces
 
         def live(t: Any, q: Any, v: Any, u: Any) -> dict[Any, Any]:
-            at, c = first["forces"], u[first["damping"]]
-            out: dict[Any, Any] = {b: list(u[at + 6 * k : at + 6 * k + 6]) for k, b in enumerate(self.loads)}
-            for j in self.model.joints:
-                s = self.model.v_slice(j.name)
-                if j.kind.nv and not j.driven:
-                    rows = zip(inertias[s].tolist(), v[s], strict=True)
-                    out["joint", j.name] = [-(c * m) * x for m, x in rows]
-            return out
+            return {b: list(u[at + 6 * k : at + 6 * k + 6]) for k, b in enumerate(self.loads)}
 
         if own is None:
             return live

@@ -24,6 +24,7 @@ from spanloop.view.page.html import page_of
 from spanloop.view.page.live.live_motion import LiveMotion
 from spanloop.view.scene import Scene, extent_points, poses, scene
 from spanloop.view.target_file import target_file
+from spanloop.view.video.video import checked_view
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -41,14 +42,16 @@ def write_live(
     *,
     title: str = "",
     folder: str | Path | None = None,
+    view: tuple[float, float] | None = None,
     **options: Any,
 ) -> Path:
     """Write a page in which a mechanism runs and can be grabbed; return its path, which must end in .html.
 
-    q (nq,), v (nv,): where it begins. folder: where mesh files are. options: those of LiveMotion.of.
+    q (nq,), v (nv,): where it begins. folder: where mesh files are. view: azimuth and elevation of the camera at first
+    [rad], as of videos. options: those of LiveMotion.of.
     """
     where = target_file(path, "a page", (".html", ".htm"), "sl.export(...) writes .wasm, .c and .fmu")
-    write_file(where, live_text(robot, q, v, title=title, folder=folder, **options).encode())
+    write_file(where, live_text(robot, q, v, title=title, folder=folder, view=view, **options).encode())
     return where
 
 
@@ -59,12 +62,14 @@ def live_text(
     *,
     title: str = "",
     folder: str | Path | None = None,
+    view: tuple[float, float] | None = None,
     **options: Any,
 ) -> str:
     """The page of a live mechanism as HTML text."""
     robot = robot if isinstance(robot, Dynamics) else Dynamics(robot)
     motion = LiveMotion.of(robot, q, v, **options)
-    return page_of(_model_data(motion, title or robot.model.name, folder))
+    data = _model_data(motion, title or robot.model.name, folder)
+    return page_of(data if view is None else {**data, "view": list(checked_view(view, "page"))})
 
 
 def live_part_of_run(run: Trajectory, folder: str | Path | None, options: Mapping[str, Any]) -> dict[str, Any]:

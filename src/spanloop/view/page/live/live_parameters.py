@@ -30,7 +30,7 @@ from spanloop.errors import InputError
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters, Varied, impossible
 from spanloop.model.user_input import number
-from spanloop.topology import mechanism
+from spanloop.topology.mechanism import mechanism
 
 MOST_TURN = 0.1  # rad, or of the mechanism's size: the most that a coordinate changes in one step of a continuation
 LEAST_SHARE = 1.0 / 1024.0
@@ -76,6 +76,14 @@ class LiveParameters:
     def names(self) -> tuple[str, ...]:
         """All that vary, in the order of the array "p"."""
         return (*self.gravity, *(p.name for p in self.chosen))
+
+    def refuse_open_loops(self, projects: bool) -> None:
+        """Refuse lengths where steps do not close the loops again; projects: whether they do."""
+        for p in self.chosen:
+            if p.increment and not projects:
+                raise InputError(
+                    f"live: the length {p.name!r} opens loops, which closures='project' alone closes again"
+                )
 
     def data(self) -> dict[str, Any]:
         """The parts of a page's data: gravity and parameters."""
