@@ -52,7 +52,7 @@ PIXEL = """(() => {
 })()"""
 TIME = "window.spanloop.live.run.time"
 ENERGY = "Array.from(window.spanloop.live.run.kernel('energy')).reduce((a, b) => a + b, 0)"
-CLOSURE = "Math.max(...Array.from(window.spanloop.live.run.kernel('closure_error'), Math.abs))"
+CLOSURE = "Math.max(...Array.from(window.spanloop.live.run.kernel('closure'), Math.abs))"
 
 
 @pytest.fixture(scope="module", params=BROWSERS)
