@@ -114,7 +114,7 @@ def code_size(folder: Path) -> None:
     headers.mkdir()
     (headers / "math.h").write_text(
         '#define NAN __builtin_nanf("")\n#define INFINITY __builtin_inff()\n'
-        "#define fabsf __builtin_fabsf\n#define sqrtf __builtin_sqrtf\n"
+        "#define fabsf __builtin_fabsf\n#define sqrtf __builtin_sqrtf\n#define fmaf __builtin_fmaf\n"
     )
     (headers / "string.h").write_text("#define memcpy __builtin_memcpy\n#define memset __builtin_memset\n")
     source = sl.export(panda(), ["forward_dynamics"], folder / "panda_f.c", real="float")

@@ -58,7 +58,7 @@ def main(names: list[str]) -> None:
         words = "" if not found["status"] else f" (stopped after {found['count']} steps)"
         counts = f"{model.nv} | {len(model.loops)} | {len(model.contacts)} | {size / 1e3:.0f}"
         print(
-            f"| {exhibit.name} | {counts} | {1e3 * data['step']:g} | {found['best']:.3g}{words} | {ahead:.3g} |",
+            f"| {exhibit.name} | {counts} | {1e3 * data['step']:g} | {found['best']:.2g}{words} | {ahead:.0f} |",
             flush=True,
         )
 

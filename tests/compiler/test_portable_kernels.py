@@ -10,7 +10,9 @@ from portable_code import Wasm
 
 import spanloop as sl
 from spanloop.algorithms import catalog
+from spanloop.compiler.portable.wasm_kernel import wasm_kernel
 from spanloop.compiler.render.single import FAR_ANGLE, NOT_FINITE, OFF_GUARD
+from spanloop.derivatives.tree_dynamics import FORWARD, TreeDerivatives
 from spanloop.errors import StateError, UnsupportedError
 
 
@@ -46,7 +48,7 @@ def kernels(model):
     for function in FUNCTIONS:
         entry = catalog.FUNCTIONS[function]
         if not (entry.needs_tree if model.loops else entry.needs_closures):
-            yield sl.compile(model, function)
+            yield sl.compile(model, function, target="python")
 
 
 @pytest.mark.slow
@@ -140,6 +142,18 @@ def test_kernels_without_a_module_say_what_to_do(options, words):
         _ = sl.compile(sl.zoo.puma(), "forward_dynamics", **options).wasm
 
 
+def test_a_derivative_that_loops_over_pairs_says_what_to_do():
+    plan = TreeDerivatives.of(sl.zoo.chain(20), FORWARD).plan
+    with pytest.raises(UnsupportedError, match="derivative='jvp'"):
+        wasm_kernel("derivatives", plan)
+
+
 def test_a_kernel_with_threads_has_the_module_of_one_thread():
     model = sl.zoo.pendulum(2)
     assert sl.compile(model, "energy", threads=2).wasm == sl.compile(model, "energy").wasm
+
+
+@pytest.mark.parametrize(("target", "file"), [("c", "arm.c"), ("wasm", "arm.mjs")])
+def test_targets_that_leave_python_name_the_file_to_write(target, file):
+    with pytest.raises(UnsupportedError, match=f"sl.export.model, functions, '{file}'. writes it"):
+        sl.compile(sl.zoo.pendulum(), "energy", target=target)

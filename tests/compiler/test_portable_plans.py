@@ -54,6 +54,29 @@ def test_c_and_wasm_agree_to_the_bit_with_sines():
         assert k or np.isfinite(c).any()
 
 
+def narrow(f):
+    """An operation whose numbers are float32."""
+
+    def operation(*x):
+        given = [a if isinstance(a, bool | np.bool_) else np.float32(a) for a in x]
+        with np.errstate(all="ignore"):
+            found = f(*given)
+        return found if isinstance(found, bool | np.bool_) else np.float32(found)
+
+    return operation
+
+
+@needs_gcc
+def test_c_in_float_computes_what_numpy_computes_in_float32():
+    plan = random_plan(21, 300, 12, large=False)
+    inputs = [np.float32(x) for x in awkward_inputs(21)]
+    (found,) = plan_in_c(plan, (12,), 100, inputs, "float")
+    functions = {op: narrow(f) for op, f in ARRAY_FUNCTIONS.items()}
+    expected = np.array(evaluated(plan, [x for part in inputs for x in part], functions)[0], np.float32)
+    assert np.array_equal(found, expected, equal_nan=True)
+    assert np.isfinite(found).any()
+
+
 def small_plan(sizes, outputs):
     traced = traced_inputs(sizes)
     found = outputs(*traced.values())

@@ -14,7 +14,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 SLOW = [
-    pytest.param(page, marks=pytest.mark.slow) for page in ("simulation.md", "events.md", "control.md", "contacts.md")
+    pytest.param(page, marks=pytest.mark.slow)
+    for page in ("simulation.md", "events.md", "control.md", "contacts.md", "live.md")
 ]
 
 

@@ -20,6 +20,7 @@ from spanloop.compiler.portable.memory import Memory
 from spanloop.compiler.portable.pieces import PortablePlan
 from spanloop.compiler.portable.wasm_program import Program
 
+QUICK = 100_000  # bytes of a module beyond which it is compiled as fast as can be
 GCC = shutil.which("gcc")
 needs_gcc = pytest.mark.skipif(GCC is None, reason="gcc is not installed")
 HEAD = "#include <math.h>\n#include <stdint.h>\n#include <string.h>\n"
@@ -31,7 +32,9 @@ class Wasm:
 
     def __init__(self, binary: bytes):
         wasmtime = pytest.importorskip("wasmtime", reason="wasmtime is not installed")
-        self._store = wasmtime.Store()
+        settings = wasmtime.Config()
+        settings.cranelift_opt_level = "none" if len(binary) > QUICK else "speed"
+        self._store = wasmtime.Store(wasmtime.Engine(settings))
         module = wasmtime.Module(self._store.engine, binary)
         self._exports = wasmtime.Instance(self._store, module, []).exports(self._store)
         found = self._exports["memory"]

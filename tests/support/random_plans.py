@@ -31,11 +31,16 @@ NUMBERS = (NEGATE, ADD, SUBTRACT, MULTIPLY, DIVIDE, ROOT, SELECT)
 TRUTHS = (LESS, BOTH, EITHER, NOT)
 
 
-def random_plan(seed: int, length: int, n_outputs: int, sines: bool = False) -> Plan:
-    """A plan of about `length` operations on inputs a[4], none[0], b[3]; outputs: values, inputs and constants."""
+def random_plan(seed: int, length: int, n_outputs: int, sines: bool = False, large: bool = True) -> Plan:
+    """A plan of about `length` operations on inputs a[4], none[0], b[3]; outputs: values, inputs and constants.
+
+    large: with constants that float cannot hold.
+    """
     rng, graph = np.random.default_rng(seed), Graph()
     inputs = {"a": graph.inputs(4), "none": graph.inputs(0), "b": graph.inputs(3)}
-    values = [x for part in inputs.values() for x in part] + [graph.constant(x) for x in (*AWKWARD[2:], 0.0)]
+    values = [x for part in inputs.values() for x in part] + [
+        graph.constant(x) for x in (*AWKWARD[2:], 0.0) if large or abs(x) != 1.7e308
+    ]
     truths = [graph.node(LESS, values[0], values[1])]
     choices = [*NUMBERS, *TRUTHS, *((SINE, COSINE) if sines else ())]
     for _ in range(length):

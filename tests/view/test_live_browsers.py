@@ -15,7 +15,7 @@ import spanloop as sl
 from spanloop.view.page.inline import InlinePage
 from spanloop.view.page.live.live_page import live_text
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.browser]
 
 BROWSERS = {
     "chromium": (chromium.Browser, None if chromium.found() else "no Chromium on PATH"),
@@ -52,7 +52,7 @@ PIXEL = """(() => {
 })()"""
 TIME = "window.spanloop.live.run.time"
 ENERGY = "Array.from(window.spanloop.live.run.kernel('energy')).reduce((a, b) => a + b, 0)"
-CLOSURE = "Math.max(...Array.from(window.spanloop.live.run.kernel('closure_error'), Math.abs))"
+CLOSURE = "Math.max(...Array.from(window.spanloop.live.run.kernel('closure'), Math.abs))"
 
 
 @pytest.fixture(scope="module", params=BROWSERS)
@@ -105,7 +105,7 @@ def test_a_live_page_moves_can_be_grabbed_and_keeps_its_loops_closed(browser, pa
     assert abs(browser.evaluate(ENERGY) - energy) > 1e-3  # the hand has done work
     assert browser.evaluate(CLOSURE) < 1e-14
     assert complaints(browser) == []
-    assert [x for x in browser.asked if not x.startswith("file:")] == []
+    assert [x for x in browser.asked if not x.startswith(("file:", "data:"))] == []
 
 
 def test_a_browser_without_webassembly_says_so(browser, page):

@@ -89,7 +89,8 @@ def compile(
             the parameters an input.
 
     Returns:
-        A Kernel: callable; `operations`, `plan`, `source`, `inputs` and `shape` describe it.
+        A Kernel: callable; `operations`, `plan`, `source`, `inputs` and `shape` describe it; `wasm` is it as a
+        WebAssembly module (docs/wasm.md).
 
     Raises:
         InputError: an option or name does not fit. UnsupportedError: the method or target cannot do this model.

@@ -13,8 +13,7 @@ from spanloop.model import Model
 from spanloop.model.parameters import NEGLIGIBLE, not_negative, proportions
 from spanloop.sweeps import Values
 from spanloop.sweeps.program import AT_ONCE, INWARD
-from spanloop.topology import mechanism
-from spanloop.topology.mechanism import AnonymousLink
+from spanloop.topology.mechanism import AnonymousLink, mechanism
 from spanloop.topology.partition import parts_of
 
 if TYPE_CHECKING:

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from spanloop.compiler.runtime.kernel import Definition, Kernel
 
 _CAPTURING = ("elimination", "dense", "paths")  # methods that take captured frames
-_LATER = ("gpu", "cuda", "jax", "c")  # targets
+_LATER = ("gpu", "cuda", "jax")  # targets
+_FILES = {"c": "arm.c", "wasm": "arm.mjs"}  # that leave Python: what sl.export writes for them
 CHOICES = {
     "parameters": ("baked", "live"),
     "on_singular": ("raise", "minimum_norm"),
@@ -480,6 +481,11 @@ def check_target(target: Any) -> None:
     """Refuse a target that kernels are not compiled for."""
     if target in _LATER:
         raise UnsupportedError(f"target {target!r} is not there yet; use 'cpu' or 'python'")
+    if target in _FILES:
+        raise UnsupportedError(
+            f"target {target!r} leaves Python: sl.export(model, functions, {_FILES[target]!r}) writes it; "
+            "kernels that Python calls are of target 'cpu' or 'python'"
+        )
     if target not in ("cpu", "python"):
         raise InputError(f"target is {target!r}; {nearest(target, ('cpu', 'python'))}")
 

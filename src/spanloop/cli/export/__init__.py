@@ -19,7 +19,7 @@ from spanloop.cli.shared_arguments import (
 )
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError
-from spanloop.export.export import endings, export
+from spanloop.exports.export import endings, export
 from spanloop.model import Model
 from spanloop.simulation.integrators.integrator import FIXED_STEP
 from spanloop.simulation.problem import LIMITS
@@ -28,8 +28,12 @@ EXAMPLES = (
     "spanloop export zoo:puma forward_dynamics inverse_dynamics --output arm.c",
     "spanloop export zoo:puma gravity_torques --output arm_f.c --float --step 1e-3 --integrator rk4",
     "spanloop export zoo:four_bar --output linkage.c --step 1e-3 --v crank_hinge=2",
+    "spanloop export zoo:four_bar forward_dynamics mass_matrix --output bars.c",
     "spanloop export zoo:puma pose jacobian --frame link6 --output hand.c --name hand",
+    "spanloop export zoo:four_bar --output linkage.fmu --v crank_hinge=2",
+    "spanloop export zoo:pendulum:2 energy --output pendulum.mjs --step 1e-3 --q hinge1=1",
 )
+MOTIONS = (".fmu",)  # files that always hold a motion
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +44,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--output", metavar="FILE", required=True, help=f"the file; its ending names the form: {endings()}")
     add("--name", help="prefix of all names in C (the name of the file)")
     add("--float", action="store_true", help="single precision (double)")
-    add("--live", action="store_true", help="masses, lengths, losses and gravity are inputs")
+    add("--live", action="store_true", help="masses, lengths, losses and gravity are inputs; not of .fmu")
+    about = "a number of the model that can be set, such as link6.mass; may be repeated; of .fmu only"
+    add("--parameter", metavar="NAME", action="append", help=about)
     add("--forces", metavar="BODY", action="append", help="a body with external forces as inputs; may be repeated")
     add("--frame", help="frame or body of pose, jacobian and others")
     add("--method", help="algorithm of the functions, and of the motion")
@@ -69,12 +75,19 @@ def _options(chosen: argparse.Namespace, model: Model) -> dict[str, Any]:
     out = {n: x for n, x in named.items() if x is not None}
     if chosen.float:
         out["real"] = "float"
-    if chosen.live:
-        out["parameters"] = "live"
+    is_motion = Path(chosen.output).suffix.lower() in MOTIONS
+    if chosen.live and is_motion:
+        raise InputError(f"{chosen.output}: --live is not for this file; name numbers, such as --parameter link6.mass")
+    if chosen.parameter and not is_motion:
+        raise InputError(f"{chosen.output}: --parameter is for .fmu files; --live makes all numbers inputs here")
+    if chosen.live or chosen.parameter:
+        out["parameters"] = chosen.parameter or "live"
     if chosen.unrolled:
         out["lowering"] = "unrolled"
+    if is_motion and "frame" in out:
+        out["frames"] = [out.pop("frame")]
     coordinates, rates = by_name(chosen.q, "--q"), by_name(chosen.v, "--v")
-    if chosen.step is not None:
+    if chosen.step is not None or is_motion:
         out["q"], out["v"] = initial_state(Dynamics(model), chosen.file, coordinates, rates)
     elif coordinates or rates:
         raise InputError("--q and --v are the start of a motion; give --step too, such as --step 1e-3")
@@ -85,4 +98,4 @@ def _options(chosen: argparse.Namespace, model: Model) -> dict[str, Any]:
 
 def _takes_near(chosen: argparse.Namespace) -> bool:
     """Whether what is written is of the assembly of loops that the zoo's own start is in."""
-    return Path(chosen.output).suffix.lower() == ".c" and any(n in FUNCTIONS for n in chosen.functions)
+    return Path(chosen.output).suffix.lower() not in MOTIONS and any(n in FUNCTIONS for n in chosen.functions)

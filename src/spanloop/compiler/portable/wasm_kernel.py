@@ -36,7 +36,7 @@ def unrolled_only(name: str, plan: Plan | Looped | PairSystem, form: str) -> Pla
     if isinstance(plan, PairSystem):
         raise UnsupportedError(
             f"{name}: this derivative is assembled by loops over pairs of joints, which have no {form} form; "
-            "derivative='jvp' or 'vjp' has one"
+            "sl.compile(model, function, derivative='jvp'), 'vjp' or 'jacobian' has one"
         )
     if isinstance(plan, Looped):
         raise UnsupportedError(

@@ -28,8 +28,9 @@ class _MethodDefinition(ctypes.Structure):
 
 
 # Python reads a builtin's definition when it frees the builtin, in whatever order a cycle is taken apart: they
-# stay for good
+# stay for good, also when the interpreter ends and clears this module before the last cycles
 _definitions: list[_MethodDefinition] = []
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(_definitions))
 
 
 def builtin(code: Code, name: str, dtype: np.dtype, fallback: Callable, documentation: str) -> Callable:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spanloop.errors import UnsupportedError, listed
-from spanloop.kernels import compile
+from spanloop.kernels.compile import compile
 from spanloop.math.quaternion import of_rotations
 from spanloop.model import Model
 from spanloop.model.contacts.contact_check import links_of

@@ -40,7 +40,7 @@ EXHIBITS = (
     Exhibit(
         "four_bar",
         "Four-bar linkage",
-        "One degree of freedom: the crank turns, the rocker sways. Pull any bar, or change its length.",
+        "One degree of freedom: the crank turns, the rocker sways. Pull any bar, or change a length.",
         starts.four_bar,
         SIDE,
     ),

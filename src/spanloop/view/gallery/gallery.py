@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, SpanloopError, nearest
 from spanloop.model.files.file_io import write_file
 from spanloop.view.gallery.exhibits import EXHIBITS, Exhibit
@@ -60,7 +61,7 @@ def write(
 
 def _page(exhibit: Exhibit, start: Start, path: Path) -> Made:
     try:
-        write_live(start.model, path, start.q, start.v, title=exhibit.title, **start.options)
+        write_live(start.model, path, start.q, start.v, title=exhibit.title, view=exhibit.view, **start.options)
     except SpanloopError as error:
         return Made(exhibit, path, 0, str(error))
     return Made(exhibit, path, path.stat().st_size)
@@ -69,8 +70,13 @@ def _page(exhibit: Exhibit, start: Start, path: Path) -> Made:
 def _card(made: Made, start: Start) -> Card:
     """What the index shows of a page; its link is empty if there is none."""
     model, exhibit = start.model, made.exhibit
-    counts = (("bodies", len(model.bodies)), ("degrees of freedom", model.nv), ("loops", len(model.loops)))
-    facts = [f"{n} {what}" for what, n in (*counts, ("contacts", len(model.contacts))) if n]
+    mobility = int(Dynamics(model).mobility(start.q))
+    counts = (
+        (len(model.bodies), "body", "bodies"),
+        (len(model.loops), "loop", "loops"),
+        (len(model.contacts), "contact", "contacts"),
+    )
+    facts = [f"{n} {one if n == 1 else more}" for n, one, more in counts if n] + [f"mobility {mobility}"]
     return Card(
         title=exhibit.title,
         caption=exhibit.caption,

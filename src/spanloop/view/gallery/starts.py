@@ -38,9 +38,9 @@ class Start:
 # ---- ways to begin
 
 
-def _turning(model: Model, q: np.ndarray, **rates: float) -> Start:
+def _turning(model: Model, q: np.ndarray, rates: Mapping[str, float], **options: Any) -> Start:
     """From coordinates q with the rates of some joints; those of the others follow from the loops."""
-    return Start(model, q, completed_rates(Dynamics(model), q, rates))
+    return Start(model, q, completed_rates(Dynamics(model), q, rates), options)
 
 
 def _driven(model: Model, q: np.ndarray, joint: str, speed: float, strength: float, step: float = 1e-3) -> Start:
@@ -82,7 +82,9 @@ def _swaying(model: Model, q: np.ndarray, amplitude: float, kp: float, kd: float
 
 
 def pendulum() -> Start:
-    return Start(zoo.pendulum(3).with_joint("*", damping=0.02), np.array([2.0, 0.4, 0.3]))
+    parameters = ["rod3.mass", "hinge2.position.z", "hinge3.position.z"]
+    model = zoo.pendulum(3).with_joint("*", damping=0.02)
+    return Start(model, np.array([2.0, 0.4, 0.3]), options={"parameters": parameters})
 
 
 def chain() -> Start:
@@ -131,11 +133,13 @@ def random_model() -> Start:
 
 
 def four_bar() -> Start:
-    return _turning(zoo.four_bar(), zoo.four_bar_start(), crank_hinge=4.0)
+    lengths = {"coupler_hinge.position.x": (0.6, 1.3), "rocker_hinge.position.x": (1.6, 2.4)}  # crank, ground
+    return _turning(zoo.four_bar(), zoo.four_bar_start(), {"crank_hinge": 4.0}, parameters=lengths)
 
 
 def slider_crank() -> Start:
-    return _turning(zoo.slider_crank(), zoo.slider_crank_start(), crank_hinge=9.0)
+    lengths = {"crank_pin.position.x": (0.05, 0.15), "slide.position.z": (-0.1, 0.1)}  # crank, offset
+    return _turning(zoo.slider_crank(), zoo.slider_crank_start(), {"crank_hinge": 9.0}, parameters=lengths)
 
 
 def five_bar() -> Start:
@@ -167,8 +171,8 @@ def delta() -> Start:
 
 
 def arms_with_object() -> Start:
-    posture = {"posture": (0.0, 0.2, -0.1, 0.3, 0.7, 0.0)}
-    model, q = zoo.arms_with_object(3, **posture), zoo.arms_with_object_start(3, **posture)
+    posture = (0.0, 0.2, -0.1, 0.3, 0.7, 0.0)
+    model, q = zoo.arms_with_object(3, posture=posture), zoo.arms_with_object_start(3, posture=posture)
     return _led(model, q, _around("floating", q, 4.0, (0.04, 0.04, 0.03), 0.05), 4.0, 400.0, 60.0)
 
 
@@ -201,7 +205,9 @@ def carpet_scraper() -> Start:
 
 def flyball_governor() -> Start:
     model = zoo.flyball_governor(stiffness=60.0, damping=1.0)
-    return _turning(model, zoo.flyball_governor_start(), spindle_hinge=9.0, sleeve_slide=0.0)
+    masses = ["right_ball.mass", "left_ball.mass", "sleeve.mass", "sleeve_slide.stiffness"]
+    rates = {"spindle_hinge": 9.0, "sleeve_slide": 0.0}
+    return _turning(model, zoo.flyball_governor_start(), rates, parameters=masses)
 
 
 def arms_with_linkage() -> Start:

@@ -59,7 +59,7 @@ def write(
     """Write the page of a run and return its path, which must end in .html. folder: where mesh files are.
 
     live: the mechanism also runs in the page from the run's first state, where it can be grabbed and pulled. A mapping
-    has options of LiveMotion.of (controller, parameters, ...), and "first": "live" or "recorded", which is shown first.
+    has "parameters" and "gravity" (LiveMotion.of_run), and "first": "live" or "recorded", what is shown first.
     """
     where = target_file(path, "a page", (".html", ".htm"), "run.save(...) writes .nc, .h5, .npz and .csv")
     write_file(where, text(run, title=title, folder=folder, live=live).encode())

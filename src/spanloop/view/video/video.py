@@ -153,13 +153,19 @@ def _check(fps: Any, size: Any, speed: Any, view: Any) -> None:
     for name, value, most in (("fps", fps, 240.0), ("speed", speed, 1e6)):
         if not _is_number(value) or not 0.0 < value <= most:
             raise InputError(f"video: {name} is {value!r}; expected a number above 0, at most {most:g}")
+    checked_view(view, "video")
+
+
+def checked_view(view: Any, owner: str) -> tuple[float, float]:
+    """Azimuth and elevation of a camera [rad]; raises InputError if it is something else. owner: begins the message."""
     angles = view if isinstance(view, tuple | list | np.ndarray) else ()
     fits = len(angles) == 2 and all(_is_number(x) and np.isfinite(x) for x in angles)
     if not fits or abs(angles[1]) > 1.5708:
         raise InputError(
-            f"video: view is {view!r}; expected azimuth and elevation of the camera [rad], the elevation at most "
+            f"{owner}: view is {view!r}; expected azimuth and elevation of the camera [rad], the elevation at most "
             "pi/2; from the side: view=(0, 0), from above: view=(0, 1.57)"
         )
+    return float(angles[0]), float(angles[1])
 
 
 def _is_number(x: Any) -> bool:

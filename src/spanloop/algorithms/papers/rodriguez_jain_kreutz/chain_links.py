@@ -17,7 +17,7 @@ from spanloop.flexible.beam import BeamPiece
 from spanloop.flexible.nodal_model import nodal_model
 from spanloop.model import Model
 from spanloop.model.parts import WORLD, Body, Joint
-from spanloop.topology import mechanism
+from spanloop.topology.mechanism import mechanism
 
 _ROOT = -1  # the last node
 _SAME = 1e-9  # m: how far a node may be from where the finite elements have it

@@ -5,7 +5,9 @@ const HOME = [-0.95, 0.4]; // azimuth and elevation at first
 const ROOM = 0.94; // share of the picture that the corners may fill
 
 class Camera {
-  constructor(canvas, low, high, size, changed) {
+  // view: azimuth and elevation at first
+  constructor(canvas, low, high, size, changed, view = HOME) {
+    this.view = view;
     this.least = 0.05 * size;
     this.home = this.target = [0, 0, 0];
     this.frame(low, high);
@@ -24,7 +26,7 @@ class Camera {
 
   reset() {
     this.target = [...this.home];
-    [this.azimuth, this.elevation] = HOME;
+    [this.azimuth, this.elevation] = this.view;
     this.distance = 1; // of that from which all is seen
     this.changed();
   }

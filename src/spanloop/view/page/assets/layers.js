@@ -70,7 +70,7 @@ class Stage {
     if (!joint.mark) return;
     const [x, y, z] = alongZ(joint.axis || [0, 0, 1]);
     const m = frameOf(x, y, z, [0, 0, 0]);
-    if (TURNING[joint.kind]) solid.cylinder(m, 0.02 * size, TURNING[joint.kind] * size, color);
+    if (TURNING[joint.kind]) solid.cylinder(m, 0.02 * size, TURNING[joint.kind] * size, color, THIN);
     else if (joint.kind === 'prismatic') solid.box(m, [0.035 * size, 0.035 * size, 0.06 * size], color);
     else if (joint.kind === 'planar') solid.cylinder(m, 0.035 * size, 0.01 * size, color);
     else if (BALLS.includes(joint.kind)) solid.ball(IDENTITY, [0.024 * size, 0.024 * size, 0.024 * size], color);

@@ -103,7 +103,8 @@ class Live {
     const rows = [['step', `${1e3 * this.spec.step} ms`], ['integrator', this.spec.integrator], ['computed', 'in this page, as WebAssembly'], ...(this.spec.about || [])];
     for (const [name, value] of rows) list.append(element('dt', '', name), element('dd', '', value));
     out.append(list);
-    const notes = [...(this.spec.not_live || []), ...(this.data.recorded === false ? this.data.notes : [])];
+    const touches = this.data.patches.length ? ['Contacts act in the live run; their forces are not drawn.'] : [];
+    const notes = [...(this.spec.not_live || []), ...touches, ...(this.data.recorded === false ? this.data.notes : [])];
     if (notes.length) {
       const box = element('ul', 'notes');
       for (const note of notes) box.append(element('li', '', note));
@@ -122,6 +123,7 @@ class Live {
 
   show(on) {
     this.bar.hidden = this.panel.hidden = !on;
+    root.classList.toggle('live', on);
     this.hint.hidden = !on || this.pulled || !this.ready;
     this.notice.hidden = !on || !this.ended;
     if (this.choices) this.choices.forEach((b, k) => b.setAttribute('aria-pressed', String((k === 1) === on)));
@@ -133,8 +135,7 @@ class Live {
     if (!on) return this.play(false);
     if (!this.framed) this.frameAll();
     this.stale = true;
-    if (!this.started && !window.matchMedia('(prefers-reduced-motion: reduce)').matches) this.play(true);
-    this.started = true;
+    this.play(!window.matchMedia('(prefers-reduced-motion: reduce)').matches);
   }
 
   // the window holds the first moments of the motion
@@ -317,8 +318,8 @@ function shownLive(stage, camera) {
   const side = {
     shown: (on) => {
       recorded.hidden = byId('timeline').hidden = on;
-      if (on) timeline.play(false);
-      else drawPlots();
+      if (!on) drawPlots();
+      timeline.play(!on && !window.matchMedia('(prefers-reduced-motion: reduce)').matches);
       stale = true;
     },
   };

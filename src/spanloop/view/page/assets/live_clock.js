@@ -1,7 +1,8 @@
 // ---- the clock of a live run: fixed steps, as many as real time asks for and a frame has room for
 
 const LIVE_SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4];
-const BUDGET = 9; // ms of a frame for steps
+const BUDGET = 9; // ms of a frame for steps, or this share of a frame that is slow to draw
+const SHARE = 0.5;
 const CHECK = 8; // steps between two looks at the clock
 const LONGEST = 0.2; // s of real time that one frame makes up for
 
@@ -33,7 +34,7 @@ class LiveClock {
     const passed = this.last === null ? 1 / 60 : Math.min((now - this.last) / 1000, LONGEST);
     this.last = now;
     this.owed += passed * this.speed;
-    const end = performance.now() + BUDGET;
+    const end = performance.now() + Math.max(BUDGET, 1000 * SHARE * passed);
     let done = 0;
     while (this.owed >= this.h) {
       if (!advance()) return done;

@@ -158,8 +158,8 @@ class Controls {
     const way = this.lengths.map((s, k) => s.wanted - before[k]);
     const part = this.share * Math.min(1, ...this.lengths.map((s, k) => s.spec.increment / (Math.abs(way[k]) || Infinity)).filter((x) => x > 0));
     this.lengths.forEach((s, k) => (this.run.numbers[this.at(s)] = part === 1 ? s.wanted : before[k] + part * way[k]));
-    const { most_turn: most, size } = this.run.live.continuation;
-    const near = (q, was) => q.every((x, k) => Math.abs(x - was[k]) <= most * Math.min(1, size));
+    const { most } = this.run.live.continuation;
+    const near = (q, was) => q.every((x, k) => Math.abs(x - was[k]) <= most[k]);
     if (this.closed(near)) {
       this.share = Math.min(1, 2 * this.share);
       return true;

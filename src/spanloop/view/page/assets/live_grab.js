@@ -10,7 +10,7 @@
 const PULL = 2 * Math.PI * 2.5; // rad/s
 const SAG = 0.04; // of the mechanism's size: by how much weight may hold the point back
 const SWIFT = 0.15; // largest rate times step
-const REACH = 0.25; // of the mechanism's size: the spring pulls no more than at this length
+const REACH = 0.12; // of the mechanism's size: the spring pulls no more than at this length
 const SHUT = 0.12; // d as a share of the trace of W
 const HEAVIEST = 2.5; // masses of the mechanism: 1 / d at most
 const SIDEWAYS = 0.2; // a force along closed directions too, as a share

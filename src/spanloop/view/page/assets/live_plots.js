@@ -48,7 +48,7 @@ class LivePlots {
     [this.stage, this.drawn, this.sampled] = [stage, -Infinity, -Infinity];
     this.energy = new LivePlot({ key: 'energy', title: 'Energy, potential relative to the start', unit: 'J', names: ['kinetic', 'potential', 'sum'] });
     const { closure, loop_forces: forces } = live.kernels;
-    this.closures = closure ? new LivePlot({ key: 'closures', title: 'Closure errors', unit: 'm or rad', names: closure.loops.map((x) => x.name), log: true }) : null;
+    this.closures = closure && closure.loops.length ? new LivePlot({ key: 'closures', title: 'Closure errors', unit: 'm or rad', names: closure.loops.map((x) => x.name), log: true }) : null;
     this.loops = forces ? forces.loops.filter((x) => x.unit.startsWith('N,')) : [];
     this.forces = this.loops.length ? new LivePlot({ key: 'forces', title: 'Forces at the loops', unit: 'N', names: this.loops.map((x) => x.name) }) : null;
     const driven = new Set(live.inputs.torques.map((x) => x.joint));

@@ -48,6 +48,7 @@ class LiveStage extends Stage {
     Object.assign(this, parts);
     this.contacts.names = run ? [] : names;
     this.travel = [0, 0, 0];
+    for (const x of this.lengths || []) x.joint.at.splice(12, 3, ...x.joint.first);
     if (!run) return;
     const loops = run.live.kernels.closure ? run.live.kernels.closure.loops : [];
     this.rows = new Map(loops.map((x) => [x.name, x]));
@@ -180,14 +181,14 @@ class LiveStage extends Stage {
     const [low, high] = [[Infinity, Infinity, Infinity], [-Infinity, -Infinity, -Infinity]];
     (this.run.live.boxes || []).forEach((box, k) => {
       for (let corner = 0; box && corner < 8; corner++) {
-        const p = pointOf(this.at[k], [0, 1, 2].map((i) => box[corner & (1 << i) ? 3 + i : i]));
+        const p = pointOf(this.modelOf(k), [0, 1, 2].map((i) => box[corner & (1 << i) ? 3 + i : i]));
         for (let i = 0; i < 3; i++) [low[i], high[i]] = [Math.min(low[i], p[i]), Math.max(high[i], p[i])];
       }
     });
     return low[0] <= high[0] ? [low, high] : null;
   }
 
-  // a mechanism that travels is followed once it has gone half its size
+  // a mechanism that travels is followed once it has gone a tenth of its size
   keepInSight() {
     const found = this.extent();
     if (!found) return;
@@ -195,7 +196,7 @@ class LiveStage extends Stage {
     this.first = this.first || middle;
     if (!this.run.live.travels) return;
     const away = subtract(subtract(middle, this.first), this.travel);
-    const [far, room] = [lengthOf(away), 0.4 * this.data.size];
+    const [far, room] = [lengthOf(away), 0.1 * this.data.size];
     if (far > room) this.travel = add(this.travel, scaled(1 - room / far, away));
   }
 

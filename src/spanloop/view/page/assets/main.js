@@ -42,9 +42,9 @@ recorded.append(...plots.map((p) => p.card), settingsCard(data));
 
 try {
   stage = data.live ? new LiveStage(byId('scene'), data) : new Stage(byId('scene'), data);
-  camera = new Camera(byId('scene'), data.low, data.high, data.size, () => (stale = true));
+  camera = new Camera(byId('scene'), data.low, data.high, data.size, () => (stale = true), data.view);
 } catch (error) {
-  byId('trouble').textContent = error.message;
+  byId('trouble').textContent = data.recorded === false ? 'This browser has no WebGL 2, which a live page needs.' : error.message;
   byId('trouble').hidden = false;
 }
 
@@ -57,6 +57,7 @@ for (const [key, name, letter] of stage ? TOGGLES : []) {
   if (has[key] === 0) continue;
   const button = element('button', '', name);
   button.title = `${name} (${letter})`;
+  button.dataset.key = key;
   const flip = () => {
     stage.shown[key] = !stage.shown[key];
     button.setAttribute('aria-pressed', String(stage.shown[key]));
@@ -138,6 +139,7 @@ if (stage) {
 function flipTheme() {
   root.classList.toggle('dark');
   plots.forEach((p) => p.draw());
+  if (live) live.changed();
   stale = true;
 }
 function flipKeys() {

@@ -1,6 +1,7 @@
 // ---- solids: triangles with normals and colours, collected into one buffer
 
 const AROUND = 36; // corners of a circle
+const THIN = 20; // of limbs, balls and marks, which are small on the screen
 const CREASE = Math.cos(0.6); // of the angle from which an edge is sharp
 const CROWD = 256; // triangles around one corner from which their normals are not averaged
 
@@ -44,49 +45,50 @@ class Solid {
   }
 
   // a profile of rings (radius, z, normal outward, normal along z), turned about z
-  turned(m, rings, color, stretch = [1, 1, 1]) {
+  turned(m, rings, color, stretch = [1, 1, 1], around = AROUND) {
     const first = this.numbers.length / 9;
     for (const ring of rings)
-      for (let k = 0; k < AROUND; k++) {
-        const a = (2 * Math.PI * k) / AROUND;
+      for (let k = 0; k < around; k++) {
+        const a = (2 * Math.PI * k) / around;
         const [c, s] = [Math.cos(a), Math.sin(a)];
         const p = [ring[0] * c * stretch[0], ring[0] * s * stretch[1], ring[1] * stretch[2]];
         const n = unit([(ring[2] * c) / stretch[0], (ring[2] * s) / stretch[1], ring[3] / stretch[2]]);
         this.shared(m, p, n, color);
       }
-    const at = (r, k) => first + r * AROUND + (k % AROUND);
+    const at = (r, k) => first + r * around + (k % around);
     for (let r = 0; r + 1 < rings.length; r++)
-      for (let k = 0; k < AROUND; k++) {
+      for (let k = 0; k < around; k++) {
         const [a, b, c, d] = [at(r, k), at(r, k + 1), at(r + 1, k + 1), at(r + 1, k)];
         this.faces.push(a, b, c, a, c, d);
       }
   }
 
-  cylinder(m, radius, length, color) {
+  cylinder(m, radius, length, color, around = AROUND) {
     const h = length / 2;
-    this.turned(m, [[0, -h, 0, -1], [radius, -h, 0, -1]], color);
-    this.turned(m, [[radius, -h, 1, 0], [radius, h, 1, 0]], color);
-    this.turned(m, [[radius, h, 0, 1], [0, h, 0, 1]], color);
+    const turn = (...rings) => this.turned(m, rings, color, [1, 1, 1], around);
+    turn([0, -h, 0, -1], [radius, -h, 0, -1]);
+    turn([radius, -h, 1, 0], [radius, h, 1, 0]);
+    turn([radius, h, 0, 1], [0, h, 0, 1]);
   }
 
   capsule(m, radius, length, color) {
     const h = length / 2;
     const rings = [];
-    for (let k = -8; k <= 8; k++) {
-      const a = (Math.PI * k) / 16;
+    for (let k = -5; k <= 5; k++) {
+      const a = (Math.PI * k) / 10;
       if (k === 0) rings.push([radius, -h, 1, 0]);
       rings.push([radius * Math.cos(a), radius * Math.sin(a) + (k < 0 ? -h : h), Math.cos(a), Math.sin(a)]);
     }
-    this.turned(m, rings, color);
+    this.turned(m, rings, color, [1, 1, 1], THIN);
   }
 
   ball(m, halves, color) {
     const rings = [];
-    for (let k = -10; k <= 10; k++) {
-      const a = (Math.PI * k) / 20;
+    for (let k = -7; k <= 7; k++) {
+      const a = (Math.PI * k) / 14;
       rings.push([Math.cos(a), Math.sin(a), Math.cos(a), Math.sin(a)]);
     }
-    this.turned(m, rings, color, halves.map((x) => Math.max(x, 1e-6)));
+    this.turned(m, rings, color, halves.map((x) => Math.max(x, 1e-6)), 28);
   }
 
   // from z = 0 to z = 1, of radius 1 at the foot of its head

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spanloop.dynamics import Dynamics
-from spanloop.errors import InputError, SpanloopWarning
+from spanloop.errors import InputError, SpanloopWarning, nearest
 from spanloop.model import Model
 from spanloop.model.files.file_io import write_file
 from spanloop.trajectory import EndReason, Outcome, Segment, Trajectory
@@ -24,11 +24,13 @@ from spanloop.view.page.html import page_of
 from spanloop.view.page.live.live_motion import LiveMotion
 from spanloop.view.scene import Scene, extent_points, poses, scene
 from spanloop.view.target_file import target_file
+from spanloop.view.video.video import checked_view
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 FIRST = ("live", "recorded")  # what a page of both shows first
+OF_RUN = ("first", "parameters", "gravity")  # options of a page of both
 MARGIN = 0.06  # around the first position, in sizes of the mechanism
 
 
@@ -40,14 +42,16 @@ def write_live(
     *,
     title: str = "",
     folder: str | Path | None = None,
+    view: tuple[float, float] | None = None,
     **options: Any,
 ) -> Path:
     """Write a page in which a mechanism runs and can be grabbed; return its path, which must end in .html.
 
-    q (nq,), v (nv,): where it begins. folder: where mesh files are. options: those of LiveMotion.of.
+    q (nq,), v (nv,): where it begins. folder: where mesh files are. view: azimuth and elevation of the camera at first
+    [rad], as of videos. options: those of LiveMotion.of.
     """
     where = target_file(path, "a page", (".html", ".htm"), "sl.export(...) writes .wasm, .c and .fmu")
-    write_file(where, live_text(robot, q, v, title=title, folder=folder, **options).encode())
+    write_file(where, live_text(robot, q, v, title=title, folder=folder, view=view, **options).encode())
     return where
 
 
@@ -58,12 +62,14 @@ def live_text(
     *,
     title: str = "",
     folder: str | Path | None = None,
+    view: tuple[float, float] | None = None,
     **options: Any,
 ) -> str:
     """The page of a live mechanism as HTML text."""
     robot = robot if isinstance(robot, Dynamics) else Dynamics(robot)
     motion = LiveMotion.of(robot, q, v, **options)
-    return page_of(_model_data(motion, title or robot.model.name, folder))
+    data = _model_data(motion, title or robot.model.name, folder)
+    return page_of(data if view is None else {**data, "view": list(checked_view(view, "page"))})
 
 
 def live_part_of_run(run: Trajectory, folder: str | Path | None, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -73,11 +79,13 @@ def live_part_of_run(run: Trajectory, folder: str | Path | None, options: Mappin
             f"{run.model.name}: joints differ between the segments of this run, and a live page runs one model; "
             "try run.page(...) without live, or model.page(...)"
         )
-    options = dict(options)
-    first = options.pop("first", FIRST[0])
+    first = options.get("first", FIRST[0])
     if first not in FIRST:
         raise InputError(f"live: first is {first!r}; expected {FIRST[0]!r} or {FIRST[1]!r}")
-    motion = LiveMotion.of(Dynamics(run.model), run.q[0], run.v[0], **options)
+    for name in options:
+        if name not in OF_RUN:
+            raise InputError(f"live: there is no option {name!r} for the page of a run; {nearest(name, OF_RUN)}")
+    motion = LiveMotion.of_run(run, **{k: x for k, x in options.items() if k != "first"})
     return {**_live_part(motion, scene(run.model, run.q[0], folder), run.q[0]), "first": first}
 
 

@@ -30,7 +30,7 @@ from spanloop.errors import InputError
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters, Varied, impossible
 from spanloop.model.user_input import number
-from spanloop.topology import mechanism
+from spanloop.topology.mechanism import mechanism
 
 MOST_TURN = 0.1  # rad, or of the mechanism's size: the most that a coordinate changes in one step of a continuation
 LEAST_SHARE = 1.0 / 1024.0
