@@ -93,7 +93,7 @@ def test_the_demo_moves_live():
     run = sl.simulate(robot, led.q, led.v, duration=0.1, controller=led.control)
     page = page_of(run)
     assert_equal(run, page, 1e-13)
-    assert len(page.data["wasm"]) < 125_000  # the page is to have 200 kB more than the dead one at most
+    assert len(page.data["wasm"]) < 115_000  # the page is to have 200 kB more than the dead one at most
     loops = page.data["kernels"]["loop_forces"]["loops"]
     known = run.reactions()
     for loop in loops:
