@@ -1,9 +1,13 @@
 // ---- WebGL: programs, buffers, and the few kinds of drawing that the page needs
 
 class Drawing {
-  constructor(canvas) {
+  // hurried: where no graphics card draws, frames matter more than smooth edges
+  constructor(canvas, hurried = false) {
     this.canvas = canvas;
-    const gl = canvas.getContext('webgl2', { antialias: true, alpha: true, stencil: true });
+    const wanted = { antialias: true, alpha: true, stencil: true };
+    const gl = hurried
+      ? canvas.getContext('webgl2', { ...wanted, failIfMajorPerformanceCaveat: true }) || canvas.getContext('webgl2', { ...wanted, antialias: false })
+      : canvas.getContext('webgl2', wanted);
     if (!gl) throw new Error('This browser has no WebGL 2; the plots beside still work.');
     this.gl = gl;
     this.programs = Object.fromEntries(Object.entries(SHADERS).map(([name, [v, f]]) => [name, this.program(v, f)]));

@@ -8,7 +8,7 @@ const BALLS = ['spherical', 'universal', 'general'];
 class Stage {
   constructor(canvas, data) {
     this.data = data;
-    this.drawing = new Drawing(canvas);
+    this.drawing = new Drawing(canvas, Boolean(data.live));
     this.times = floatsOf(data.times);
     this.poses = floatsOf(data.poses);
     this.count = data.bodies.length;
