@@ -101,7 +101,7 @@ def test_what_cannot_be_a_page_is_one_line_and_leaves_no_file(run, tmp_path, wor
 
 
 def test_an_unknown_option_of_a_page_gets_the_nearest_name(tmp_path):
-    with pytest.raises(InputError, match="page: there is no option 'controler'; did you mean 'controller'?"):
+    with pytest.raises(InputError, match="page: there is no option 'controler'; did you mean 'controller'"):
         sl.Dynamics(sl.zoo.pendulum()).page(tmp_path / "x.html", controler=None)
     with pytest.raises(InputError, match="page: view is 3; expected azimuth and elevation of the camera"):
         sl.zoo.pendulum().page(tmp_path / "x.html", view=3)
