@@ -24,7 +24,7 @@ from timing import Spread
 
 import spanloop as sl
 from spanloop.compiler.runtime.rollout import Rollout, Steps
-from spanloop.export.portable_motion import PortableMotion
+from spanloop.exports.portable_motion import PortableMotion
 from spanloop.simulation.integrators.step_schedule import StateLayout
 
 H, STEPS, SAMPLES, STARTS = 1e-3, 1000, 31, 7

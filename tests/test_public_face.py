@@ -28,7 +28,7 @@ def test_every_public_name_is_there_and_has_documentation(name):
 
 
 def test_export_is_the_function_even_where_its_room_was_imported_first():
-    code = "import spanloop.export.portable_motion, spanloop as sl; assert sl.export.__name__ == 'export', sl.export"
+    code = "import spanloop.exports.portable_motion, spanloop as sl; assert sl.export.__name__ == 'export', sl.export"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -9,8 +9,6 @@ a = robot.forward_dynamics(q, v, tau)
 from __future__ import annotations
 
 import importlib
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -29,7 +27,7 @@ _PUBLIC = {
     "SpanloopWarning": "spanloop.errors",
     "Trajectory": "spanloop.trajectory.trajectory",
     "compile": "spanloop.kernels",
-    "export": "spanloop.export.export",
+    "export": "spanloop.exports.export",
     "from_dh": "spanloop.model.files.dh.table",
     "gradient": "spanloop.simulation.gradients.gradient",
     "load": "spanloop.model.files",
@@ -94,7 +92,7 @@ if TYPE_CHECKING:
     from spanloop.algorithms.closed.model_operators import operators
     from spanloop.dynamics import Dynamics
     from spanloop.errors import SpanloopError, SpanloopWarning
-    from spanloop.export.export import export
+    from spanloop.exports.export import export
     from spanloop.kernels.compile import compile
     from spanloop.kernels.on_scalars import on_scalars
     from spanloop.loops.closed_topology import ClosedTopology
@@ -124,17 +122,6 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(_MODULES[name])
     raise AttributeError(f"module 'spanloop' has no attribute {name!r}")
-
-
-class _Package(ModuleType):
-    """Keeps sl.export the function: the import of a room of the same name would put the room in its place."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _PUBLIC and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
 
 
 def __dir__() -> list[str]:

@@ -13,7 +13,7 @@ from sentences import says
 
 import spanloop as sl
 from spanloop.errors import InputError
-from spanloop.view.page.html import LIVE_SCRIPTS
+from spanloop.view.page.html import LIVE_SCRIPTS, page_of
 from spanloop.view.page.live.live_page import live_text, write_live
 
 WASM = b"\0asm"
@@ -101,3 +101,11 @@ def test_another_extension_is_refused(tmp_path):
     with says(InputError, "a page ends in .html"):
         write_live(sl.zoo.four_bar(), tmp_path / "x.wasm")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_three_arms_that_run_are_less_than_200_kilobytes_more():
+    text = live_text(sl.zoo.three_pumas(), sl.zoo.three_pumas_start())
+    data = data_of(text)
+    without = page_of({name: x for name, x in data.items() if name != "live"})
+    assert 50_000 < len(text.encode()) - len(without.encode()) < 200_000

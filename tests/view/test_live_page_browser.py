@@ -356,3 +356,23 @@ def test_who_wants_less_motion_presses_play_first(browser, bar):
         browser.until("spanloop.live.run.count > 5")
     finally:
         browser.call("Emulation.setEmulatedMedia", features=[])
+
+
+def test_a_pull_moves_a_platform_as_a_critically_damped_spring_of_two_and_a_half_hertz_does(browser, tmp_path):
+    """Without gravity, over 4 cm: x(t) = 1 − (1 + w t) e^{−w t}, to what the axes that move less take from it."""
+    browser.open(write_live(sl.zoo.stewart(), tmp_path / "stewart.html", sl.zoo.stewart_start()), READY)
+    found = told(browser, """(() => { const { live } = spanloop, { run } = live, out = [];
+        live.play(false);
+        live.reset();
+        run.view('p')[0] = 0;
+        const place = run.origin(run.kernel('poses'), 1);
+        const g = live.grabs.add(7, 1, live.spec.grab[1], place);
+        g.target = [place[0], place[1], place[2] + 0.04];
+        for (let k = 0; k < 1000; k++) { live.advance(); out.push((g.place[2] - place[2]) / 0.04); }
+        live.grabs.release(7);
+        return out; })()""")  # fmt: skip
+    t = 1e-3 * np.arange(1000)
+    expected = 1.0 - (1.0 + 5.0 * np.pi * t) * np.exp(-5.0 * np.pi * t)
+    np.testing.assert_allclose(found, expected, atol=0.1)
+    assert max(found) < 1.01
+    assert found[-1] == pytest.approx(1.0, abs=0.01)

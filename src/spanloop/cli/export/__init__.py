@@ -19,7 +19,7 @@ from spanloop.cli.shared_arguments import (
 )
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError
-from spanloop.export.export import endings, export
+from spanloop.exports.export import endings, export
 from spanloop.model import Model
 from spanloop.simulation.integrators.integrator import FIXED_STEP
 from spanloop.simulation.problem import LIMITS

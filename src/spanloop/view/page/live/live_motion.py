@@ -15,7 +15,7 @@ from spanloop.compiler.lower import Plan
 from spanloop.compiler.portable.wasm_program import Program
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, SpanloopWarning, UnsupportedError
-from spanloop.export.portable_motion import PortableMotion
+from spanloop.exports.portable_motion import PortableMotion
 from spanloop.model import Model
 from spanloop.simulation.controllers import Callback
 from spanloop.simulation.integrators.integrator import ADAPTIVE, AUTO, FIXED_STEP, Integrator

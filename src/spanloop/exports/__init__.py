@@ -1,0 +1,1 @@
+"""Kernels and motions that leave Python: C99, FMU, WebAssembly."""
