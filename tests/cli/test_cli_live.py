@@ -10,7 +10,7 @@ import pytest
 
 import spanloop as sl
 from spanloop.cli.main import main
-from spanloop.errors import UnsupportedError
+from spanloop.errors import InputError, UnsupportedError
 from spanloop.view.gallery import gallery as gallery_of_zoo
 from spanloop.view.gallery.exhibits import EXHIBITS
 
@@ -97,6 +97,14 @@ def test_what_cannot_be_a_page_is_one_line_and_leaves_no_file(run, tmp_path, wor
     code, out, err = run("page", *words)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert sentence in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_option_of_a_page_gets_the_nearest_name(tmp_path):
+    with pytest.raises(InputError, match="page: there is no option 'controler'; did you mean 'controller'"):
+        sl.Dynamics(sl.zoo.pendulum()).page(tmp_path / "x.html", controler=None)
+    with pytest.raises(InputError, match="page: view is 3; expected azimuth and elevation of the camera"):
+        sl.zoo.pendulum().page(tmp_path / "x.html", view=3)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -50,6 +50,17 @@ PIXEL = """(() => {
   const box = canvas.getBoundingClientRect();
   return [box.left + box.width * (0.5 + x / w / 2), box.top + box.height * (0.5 - y / w / 2)];
 })()"""
+STEPS = """(() => {
+  const { live } = window.spanloop;
+  live.play(false);
+  live.reset();
+  let worst = 0;
+  for (let k = 0; k < 500; k++) {
+    if (live.run.step()) return null;
+    worst = Math.max(worst, ...Array.from(live.run.kernel('closure'), Math.abs));
+  }
+  return [worst, ...live.run.view('q')];
+})()"""
 TIME = "window.spanloop.live.run.time"
 ENERGY = "Array.from(window.spanloop.live.run.kernel('energy')).reduce((a, b) => a + b, 0)"
 CLOSURE = "Math.max(...Array.from(window.spanloop.live.run.kernel('closure'), Math.abs))"
@@ -106,6 +117,16 @@ def test_a_live_page_moves_can_be_grabbed_and_keeps_its_loops_closed(browser, pa
     assert browser.evaluate(CLOSURE) < 1e-14
     assert complaints(browser) == []
     assert [x for x in browser.asked if not x.startswith(("file:", "data:"))] == []
+
+
+def test_steps_in_the_page_are_those_of_simulate(browser, page):
+    """To rounding after half a second; closure errors at every step are those of rounding."""
+    browser.open(page, "window.spanloop && window.spanloop.live && window.spanloop.live.ready")
+    worst, *q = browser.evaluate(STEPS)
+    model, start = sl.zoo.four_bar(), sl.zoo.four_bar_start()
+    v = sl.Dynamics(model).complete_velocity(start, {"crank_hinge": 2.0})
+    assert q == pytest.approx(sl.simulate(model, start, v, duration=0.5).q[-1], abs=1e-12)
+    assert worst < 2e-15
 
 
 def test_a_browser_without_webassembly_says_so(browser, page):

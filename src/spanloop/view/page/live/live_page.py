@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
 FIRST = ("live", "recorded")  # what a page of both shows first
 OF_RUN = ("first", "parameters", "gravity")  # options of a page of both
+OF_MODEL = (  # of a page of a model
+    "title", "folder", "view", "controller", "forces", "tau", "inputs", "parameters", "gravity", "step", "integrator",
+    "limits", "contacts", "events", "closures", "method", "start",
+)  # fmt: skip
 MARGIN = 0.06  # around the first position, in sizes of the mechanism
 
 
@@ -66,6 +70,9 @@ def live_text(
     **options: Any,
 ) -> str:
     """The page of a live mechanism as HTML text."""
+    for name in options:
+        if name not in OF_MODEL:
+            raise InputError(f"page: there is no option {name!r}; {nearest(name, OF_MODEL)}")
     robot = robot if isinstance(robot, Dynamics) else Dynamics(robot)
     motion = LiveMotion.of(robot, q, v, **options)
     data = _model_data(motion, title or robot.model.name, folder)
