@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from spanloop import zoo
 from spanloop.cli.shared_arguments import (
     ACCEPTED,
     ZOO,
@@ -22,9 +23,11 @@ from spanloop.cli.shared_arguments import (
 )
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError
+from spanloop.view.gallery import write_page
 from spanloop.view.target_file import target_file
 
 EXAMPLES = (
+    "spanloop page zoo:puma",
     "spanloop page zoo:four_bar --v crank_hinge=2",
     "spanloop page zoo:pendulum:2 --q hinge1=1.2 --parameter rod2.mass --output pendulum.html",
     "spanloop simulate zoo:slider_crank --v crank_hinge=9 --duration 1 --output run.npz",
@@ -80,18 +83,22 @@ def _of_run(chosen: argparse.Namespace, path: Path) -> bool:
 
 
 def _of_model(chosen: argparse.Namespace, path: Path) -> bool:
-    """Write the live page of a model."""
+    """Write the live page of a model; a mechanism of the zoo as in the gallery, unless a start is given."""
     if chosen.live is False:
         advice = f"spanloop simulate {chosen.file} --output {path}"
         raise InputError(f"{chosen.file}: --recorded needs a run, and this is a model; try: {advice}")
     if chosen.number is not None:
         raise InputError(f"{chosen.file}: --run {chosen.number} is for a batch of runs; this is a model. Leave it out")
-    model = with_settings(model_of(chosen.file, **loading(chosen)), settings_of(chosen.set))
-    robot = Dynamics(model)
-    q, v = initial_state(robot, chosen.file, by_name(chosen.q, "--q"), by_name(chosen.v, "--v"))
     options: dict[str, Any] = {"parameters": chosen.parameter} if chosen.parameter else {}
     if chosen.step is not None:
         options["step"] = chosen.step
+    name = chosen.file.removeprefix(ZOO)
+    if name != chosen.file and name in zoo.names() and not (chosen.q or chosen.v or chosen.set):
+        write_page(name, path, **options)
+        return True
+    model = with_settings(model_of(chosen.file, **loading(chosen)), settings_of(chosen.set))
+    robot = Dynamics(model)
+    q, v = initial_state(robot, chosen.file, by_name(chosen.q, "--q"), by_name(chosen.v, "--v"))
     folder = None if chosen.file.startswith(ZOO) else Path(chosen.file).parent
     robot.page(path, q, v, folder=folder, **options)
     return True

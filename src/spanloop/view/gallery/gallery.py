@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -57,6 +58,14 @@ def write(
         report(found)
     write_file(where / INDEX, index_page(cards).encode())
     return tuple(made)
+
+
+def write_page(name: str, path: Path, **options: Any) -> None:
+    """Write the page of one mechanism of the zoo as the gallery has it; options: those of write_live."""
+    (exhibit,) = _chosen([name])
+    start = exhibit.start()
+    given = {**start.options, **options}
+    write_live(start.model, path, start.q, start.v, title=exhibit.title, view=exhibit.view, **given)
 
 
 def _page(exhibit: Exhibit, start: Start, path: Path) -> Made:

@@ -1,13 +1,21 @@
 // ---- WebGL: programs, buffers, and the few kinds of drawing that the page needs
 
+// whether no graphics card draws, by the name of what does
+function drawnByProcessor() {
+  const gl = document.createElement('canvas').getContext('webgl2', { antialias: false });
+  if (!gl) return false;
+  const info = gl.getExtension('WEBGL_debug_renderer_info');
+  const name = String(gl.getParameter(info ? info.UNMASKED_RENDERER_WEBGL : gl.RENDERER));
+  gl.getExtension('WEBGL_lose_context')?.loseContext();
+  return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(name);
+}
+
 class Drawing {
-  // hurried: where no graphics card draws, frames matter more than smooth edges
+  // hurried: where the processor draws, frames matter more than smooth edges
   constructor(canvas, hurried = false) {
     this.canvas = canvas;
-    const wanted = { antialias: true, alpha: true, stencil: true };
-    const gl = hurried
-      ? canvas.getContext('webgl2', { ...wanted, failIfMajorPerformanceCaveat: true }) || canvas.getContext('webgl2', { ...wanted, antialias: false })
-      : canvas.getContext('webgl2', wanted);
+    const antialias = !(hurried && drawnByProcessor());
+    const gl = canvas.getContext('webgl2', { antialias, alpha: true, stencil: true });
     if (!gl) throw new Error('This browser has no WebGL 2; the plots beside still work.');
     this.gl = gl;
     this.programs = Object.fromEntries(Object.entries(SHADERS).map(([name, [v, f]]) => [name, this.program(v, f)]));
