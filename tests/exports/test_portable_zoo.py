@@ -66,6 +66,15 @@ def test_wasm_and_c_are_equal_to_the_bit_at_every_step_with_loops_closed_and_fol
     assert largest_error(model, q) <= 2.0 * largest_error(model, run.q) + 1e-15  # as far open as those of simulate
 
 
+@pytest.mark.parametrize("name", ["four_bar", "three_pumas", "quadruped"])
+def test_the_compact_schedule_of_pages_has_the_same_bits_in_c(name):
+    model, start = getattr(sl.zoo, name)(), getattr(sl.zoo, f"{name}_start")()
+    motion = PortableMotion.of(model, start, limits="ignore", compact=True, varied=("gravity.z",))
+    rows, ended, _ = run_together(motion, 200, options=["-O0"])
+    assert not ended
+    assert largest_error(model, rows[:, : model.nq]) <= CLOSURE
+
+
 def largest_error(model: sl.Model, q: np.ndarray) -> float:
     """Of any closure [m or rad]."""
     closed = bool(model.loops or model.couplings)
