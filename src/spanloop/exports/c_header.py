@@ -121,7 +121,8 @@ def _order(model: Model, prefix: str) -> str:
             units = _units(joint, letter, count)
             many = f", {count} numbers" if count > 1 else ""
             end = "," if k < len(moving) - 1 else ""
-            note = f"{joint.kind.name} joint {quoted(joint.name)}{many} [{units}]"
+            driven = ", driven: tau and u have its acceleration" if joint.driven and letter == "V" else ""
+            note = f"{joint.kind.name} joint {quoted(joint.name)}{many} [{units}]{driven}"
             lines.append(f"    {prefix.upper()}_{letter}_{name} = {s.start}{end} /* {note} */")
         out += f"/* Where each joint begins in {word}. */\nenum {prefix}_place_in_{letter.lower()} {{\n"
         out += "\n".join(lines) + "\n};\n\n"

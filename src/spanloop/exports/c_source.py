@@ -15,14 +15,14 @@ from spanloop import __version__
 from spanloop.compiler.portable.c_plan import number, sincos_function
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, nearest
-from spanloop.exports.chosen_parameters import as_option, chosen_parameters, parameters_of_file
 from spanloop.exports.c_control import control_functions, control_law
 from spanloop.exports.c_function import CFunction, shared_functions, status_text
 from spanloop.exports.c_header import header
 from spanloop.exports.c_motion import CMotion
 from spanloop.exports.c_names import comment, prefix_of
-from spanloop.exports.c_requests import Request, c_functions, requests_of, warn_of_size
+from spanloop.exports.c_requests import Request, c_functions, requests_of, torque_note, warn_of_size
 from spanloop.exports.c_self_test import self_test
+from spanloop.exports.chosen_parameters import as_option, chosen_parameters, parameters_of_file
 from spanloop.exports.portable_motion import PortableMotion
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
@@ -72,7 +72,9 @@ def c_source(
     if not made and not control and motion is None:
         raise InputError("export: there is nothing to write; name functions, or give step= for a motion")
     every = (*(f for _, _, f in made), *control)
-    facts = header(model, prefix, real, every, motion, law, parameters, options, str(Path(file or prefix).with_suffix(".c")))
+    facts = header(
+        model, prefix, real, every, motion, law, parameters, options, str(Path(file or prefix).with_suffix(".c"))
+    )
     test = self_test(model, prefix, real, made, control, law, motion, parameters, options)
     return CSource(prefix, facts, _source(prefix, real, file, model, every, motion, parameters, test), every, motion)
 
@@ -120,7 +122,7 @@ def _motion(model: Model, prefix: str, real: str, sincos: str, options: Mapping[
     q, v = given.pop("q", None), given.pop("v", None)
     motion = PortableMotion.of(robot, q, v, step=float(step), dtype=dtype, method=robot.method, **given)
     bodies = names_of(options.get("forces"))
-    words = "inputs of the controller" if options.get("controller") else "torques [N m] or forces [N] at the joints"
+    words = "inputs of the controller" if options.get("controller") else torque_note(model)
     if bodies:
         words += f", then [torque; force] on each of {', '.join(bodies)} at its origin in world axes [N m; N]"
     made = CMotion(motion, prefix, real, sincos, comment(words), bool(bodies))

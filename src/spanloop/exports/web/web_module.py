@@ -20,7 +20,7 @@ from spanloop.compiler.portable.wasm_program import Program
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, nearest
 from spanloop.exports.c_function import BIT, STATUS
-from spanloop.exports.c_requests import NOTES, RESULTS, Request, requests_of
+from spanloop.exports.c_requests import NOTES, RESULTS, Request, requests_of, torque_note
 from spanloop.exports.c_source import OF_FUNCTIONS, OF_MOTIONS, motion_arguments, names_of
 from spanloop.exports.chosen_parameters import as_option, chosen_parameters, parameters_of_file
 from spanloop.exports.portable_motion import PortableMotion
@@ -42,11 +42,14 @@ class WebFunction:
     request: Request
     plan: Plan
     about: str
+    tau: str  # what the input tau is
 
     @property
     def inputs(self) -> list[tuple[str, str, int, str]]:
         """Of each input its name, its array, its size, and what it is."""
-        return [(_camel(n), f"{self.name}.{n}", size, NOTES.get(n, n)) for n, size in self.plan.inputs]
+        return [
+            (_camel(n), f"{self.name}.{n}", size, {**NOTES, "tau": self.tau}.get(n, n)) for n, size in self.plan.inputs
+        ]
 
     @property
     def answer(self) -> str:
@@ -147,7 +150,8 @@ def _functions(model: Model, functions: Any, options: Mapping[str, Any]):
         about = RESULTS.get(request.function, ("", request.function.replace("_", " ")))[1]
         if "derivative" in request.options:
             about = f"derivative ({request.options['derivative']}) of {request.function}"
-        yield WebFunction(name, request, unrolled_only(f"export: {request.function}", plan, "WebAssembly"), about)
+        plan = unrolled_only(f"export: {request.function}", plan, "WebAssembly")
+        yield WebFunction(name, request, plan, about, torque_note(model))
 
 
 def _motion(model: Model, options: Mapping[str, Any]) -> PortableMotion | None:
