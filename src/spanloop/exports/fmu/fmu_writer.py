@@ -52,7 +52,7 @@ def write_fmu(
     v: Any = None,
     step: float = 1e-3,
     controller: Any = None,
-    inputs: Sequence[str] | Mapping[str, str] | None = None,
+    inputs: Sequence[str] | Sequence[float] | Mapping[str, str | float] | None = None,
     torques: Sequence[str] | None = None,
     forces: Any = None,
     parameters: Sequence[str] = (),
@@ -110,10 +110,11 @@ def _unit(
     options: dict[str, Any],
 ) -> _Made:
     live = {"parameters": Parameters.of(model).values} if parameters else {}
+    values = np.array([x.value for x in acting.inputs])
     motion = PortableMotion.of(
         model,
         controller=acting.controller,
-        inputs=np.zeros(len(acting.inputs)) if acting.inputs else None,
+        inputs=values if acting.inputs else None,
         forces=acting.forces,
         **{"limits": "ignore", **options, **live},
     )
@@ -126,7 +127,7 @@ def _unit(
             "export: parameters cannot be changed in a model with contacts, or with limits or events that end or "
             "change the motion, which begin with the exported start. Leave parameters out, or use limits='ignore'"
         )
-    start = {n: np.asarray(x, float) for n, x in motion.start.items()} | {"u": np.zeros(len(acting.inputs))}
+    start = {n: np.asarray(x, float) for n, x in motion.start.items()} | {"u": values}
     has_rates = not why
     own = [closing(system), outputs(system, frames, energy)]
     own += [rates(system)] if has_rates else []
