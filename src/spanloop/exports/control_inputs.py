@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -101,8 +101,8 @@ def _refuse_joints(model: Model, inputs: Mapping[Any, Any]) -> None:
     ambiguous = [x for x in inputs if x in joints and not isinstance(inputs[x], str)]
     if ambiguous and (list(inputs) != joints or len(joints) != model.nv):
         raise InputError(
-            f"export: inputs has a number for the joint {ambiguous[0]!r}; sl.simulate reads such a table as numbers for "
-            "all DoF, an export as its inputs in this order. Give numbers, inputs=[...], or other names"
+            f"export: inputs has a number for the joint {ambiguous[0]!r}; sl.simulate reads such a table as numbers "
+            "for all DoF, an export as its inputs in this order. Give numbers, inputs=[...], or other names"
         )
 
 
@@ -119,10 +119,8 @@ def _name(x: Any) -> str:
 
 
 def _value(x: Any, where: str) -> float:
-    is_number = isinstance(x, Real | np.number) and not isinstance(x, bool | np.bool_)
-    if not is_number or not math.isfinite(float(x)):  # type: ignore[arg-type]
-        hint = (
-            "; the program that runs the file sets those of each step" if isinstance(x, Sequence | np.ndarray) else ""
-        )
-        raise InputError(f"export: {where} is {x!r}; expected a finite number{hint}")
-    return float(x)  # type: ignore[arg-type]
+    if isinstance(x, Real) and not isinstance(x, bool) and math.isfinite(float(x)):
+        return float(x)
+    is_row = isinstance(x, list | tuple | np.ndarray)
+    hint = "; the program that runs the file sets those of each step" if is_row else ""
+    raise InputError(f"export: {where} is {x!r}; expected a finite number{hint}")
