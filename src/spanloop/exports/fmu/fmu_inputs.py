@@ -87,7 +87,8 @@ def actions(model: Model, controller: Any, inputs: Any, torques: Any, forces: An
     """The actions of a unit.
 
     inputs: those of the controller, as control_inputs.py reads them. torques: joints with torque inputs; by default
-    all that are actuated, or none beside a controller. forces: names of bodies with force inputs, or what sl.simulate takes.
+    all that are actuated, or none beside a controller. forces: names of bodies with force inputs, or
+    what sl.simulate takes.
     """
     if isinstance(controller, Callback):
         raise InputError("export: a callback is Python code, which a unit does not have; give a controller that traces")
