@@ -17,7 +17,7 @@ from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, SpanloopWarning, UnsupportedError
 from spanloop.exports.portable_motion import PortableMotion
 from spanloop.model import Model
-from spanloop.simulation.controllers import Callback
+from spanloop.simulation.controllers import Callback, takes_inputs
 from spanloop.simulation.integrators.integrator import ADAPTIVE, AUTO, FIXED_STEP, Integrator
 from spanloop.simulation.time_loop import STEP
 from spanloop.trajectory import Trajectory
@@ -72,7 +72,10 @@ class LiveMotion:
         model, notes = robot.model, list[str]()
         _refuse_large(model)
         if isinstance(controller, Callback):
-            notes.append("the controller is a Python function that a page cannot call: no torques act in its place")
+            notes.append(
+                "the controller is a Python function that a page cannot call: no torques act in its place, "
+                "and forces that read them read 0"
+            )
             controller = None
         given: dict[str, Any] = {
             "step": step,
@@ -82,11 +85,14 @@ class LiveMotion:
         }
         acting = {"controller": controller, "tau": tau, "inputs": inputs, "forces": forces}
         base = PortableMotion.of(robot, q, v, **given, **acting)
-        start, own = base.problem.q[0], _own_rows(base, tau is not None or inputs is not None, notes)
+        pushes = base.problem.applied.forces
+        reads_torques = controller is None and inputs is None and pushes is not None and takes_inputs(pushes)
+        given_rows = tau is not None or inputs is not None or reads_torques  # torques of a callback are 0
+        start, own = base.problem.q[0], _own_rows(base, given_rows, notes)
         size = max(float(reach(model, poses(Dynamics(model, target="python"), start))), 1e-6)
         chosen = LiveParameters.of(model, parameters, gravity, size)
         chosen.refuse_open_loops(base.problem.system.projects)
-        parts = LiveInputs(model, start, own.shape[1], own_controller(controller), base.problem.applied.forces)
+        parts = LiveInputs(model, start, own.shape[1], own_controller(controller), pushes, tau is not None)
         if base.integrator == "implicit":
             parts = _without_gains(parts, notes)
         if controller is not None or forces is not None:
