@@ -272,7 +272,7 @@ class Live {
 
   end(why) {
     this.play(false);
-    this.say(`${why}. The run stopped at ${this.run.time.toFixed(3)} s.`, true);
+    this.say(`${sentence(why)} The run stopped at ${this.run.time.toFixed(3)} s.`, true);
     this.pointer.releaseAll();
   }
 

@@ -110,6 +110,7 @@ class Controls {
       group.append(element('summary', '', own.length > 3 ? `${title} (${own.length})` : title), box);
       out.append(group);
     }
+    if (this.run.live.keeps) out.append(element('p', 'soft', sentence(this.run.live.keeps)));
     return out;
   }
 
