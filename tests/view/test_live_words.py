@@ -154,10 +154,14 @@ def test_the_hint_goes_away(browser, page):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("v.fill(1e300)", "A number is no longer finite; the motion is too fast for the step."),
-        ("v.fill(4000)", "A loop cannot be closed after this step: it stays open by "),
+        ("run.view('v').fill(1e300)", "A number is no longer finite; the motion is too fast for the step."),
+        (
+            "run.view('p')[2] = 1, run.view('q').set([0, 0, Math.PI])",
+            "The position is singular: the loops lose rank",
+        ),
+        ("run.view('p')[2] = 5", "A loop cannot be closed after this step: it stays open by "),
     ],
 )
 def test_a_refused_step_says_which_cause_it_has(opened, change, words):
-    opened.evaluate(f"((v) => {change})(spanloop.live.run.view('v')); spanloop.live.advance()")
+    opened.evaluate(f"((run) => ({change}))(spanloop.live.run); spanloop.live.advance()")
     assert opened.evaluate("spanloop.live.ended").startswith(words)

@@ -296,7 +296,7 @@ class Live {
     if (!this.ready) return false;
     if (this.grabs.any) this.pointer.aim();
     const begun = performance.now();
-    if (this.controls.continue()) [this.moved, this.stale] = [false, true];
+    if (this.controls.continue(now)) [this.moved, this.stale] = [false, true];
     if (this.waits) this.clock.fresh();
     else this.clock.tick(now, () => this.advance());
     if (this.grabs.any && !this.clock.playing) {
