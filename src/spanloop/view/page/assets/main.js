@@ -46,7 +46,7 @@ try {
 } catch (error) {
   byId('trouble').textContent = data.recorded === false ? 'This browser has no WebGL 2, which a live page needs.' : error.message;
   byId('trouble').hidden = false;
-  byId('timeline').hidden = data.recorded === false;
+  byId('timeline').hidden = recorded.hidden = data.recorded === false;
 }
 
 // ---- what is shown
