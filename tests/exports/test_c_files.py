@@ -186,7 +186,7 @@ def test_both_files_are_written_or_none(tmp_path, monkeypatch):
 
 def test_a_header_that_is_not_ours_is_not_overwritten(tmp_path):
     (tmp_path / "arm.h").write_text("/* mine */\n")
-    with pytest.raises(InputError, match="no header of spanloop"):
+    with pytest.raises(InputError, match="arm.h is there, and spanloop did not write it"):
         sl.export(zoo.pendulum(), ["energy"], tmp_path / "arm.c")
     assert [p.name for p in tmp_path.iterdir()] == ["arm.h"]
     with pytest.raises(FileError, match="there is no folder"):
