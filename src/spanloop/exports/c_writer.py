@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from spanloop.errors import FileError
-from spanloop.exports.c_names import prefix_of
+from spanloop.exports.c_names import prefix_of, refuse_system_header
 from spanloop.exports.c_source import c_source
 from spanloop.exports.own_files import own_content
 from spanloop.model import Model
@@ -23,6 +23,7 @@ def write_c(
     name: the prefix of all names in C; by default that of the file.
     """
     prefix = prefix_of(path.stem, "the file's name") if name is None else prefix_of(name)
+    refuse_system_header(path.stem)
     beside = path.with_suffix(".h")
     if not path.parent.is_dir():
         raise FileError(f"{path}: there is no folder {str(path.parent)!r}; make it first")
