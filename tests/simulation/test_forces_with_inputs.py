@@ -117,12 +117,53 @@ def test_the_gradient_by_inputs_goes_through_the_forces():
             {"forces": push, "inputs": ROWS, "controller": sl.control.callback(lambda t, q, v: -v)},
             "inputs are for a traced controller; a callback has none",
         ),
+        (
+            {"forces": push, "inputs": ROWS[:, 0]},
+            "inputs has shape (30,): one number for each of the 30 steps, or 30 numbers that are the same at every "
+            "step? Give it the shape (30, 1) for steps, (1, 30) for the same",
+        ),
+        (
+            {"controller": lambda t, q, v, u: {"crank_hinge": u[0]}, "inputs": ROWS[:, 0]},
+            "inputs has shape (30,): one number for each of the 30 steps",
+        ),
     ],
-    ids=["nobody reads", "constant forces", "tau too", "beyond", "arguments", "none given", "callback"],
+    ids=[
+        "nobody reads",
+        "constant forces",
+        "tau too",
+        "beyond",
+        "arguments",
+        "none given",
+        "callback",
+        "one axis",
+        "one axis of a controller",
+    ],
 )
 def test_what_does_not_fit_is_refused(options, words):
     with says(InputError, words):
         simulated(**options)
+
+
+def test_inputs_of_one_axis_have_one_reading_elsewhere():
+    """A row in its own shape, a row of another length than the run, and a controller that says how many it takes."""
+
+    def first(t, q, v, u):
+        return {"coupler": [0.0, 0.0, 0.0, u[0], 0.0, 0.0]}
+
+    steps = simulated(inputs=ROWS[:, :1], forces=first)
+    np.testing.assert_array_equal(steps.forces["coupler"][:-1, 3], ROWS[:, 0])
+    same = simulated(inputs=ROWS[None, :, 0], forces=first)
+    np.testing.assert_array_equal(same.forces["coupler"][:, 3], ROWS[0, 0])
+    np.testing.assert_array_equal(simulated(inputs=ROWS[:-1, 0], forces=first).q, same.q)
+    law = sl.control.pd(MODEL, 5.0, 1.0, sl.control.given(MODEL.nv))
+    inputs = np.zeros(law.inputs)
+    run = sl.simulate(MODEL, START, duration=1e-3 * law.inputs, controller=law, inputs=inputs)
+    assert run.outcome.finished
+
+
+def test_a_gradient_by_inputs_of_one_axis_is_refused():
+    with says(InputError, "inputs has shape (30,): one number for each of the 30 steps"):
+        sl.gradient(MODEL, lambda t, q, v: q[0], START, duration=0.03, inputs=ROWS[:, 0], forces=push, wrt="inputs")
 
 
 def test_a_gradient_by_torques_that_do_not_act_is_refused():

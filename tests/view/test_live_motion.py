@@ -66,6 +66,12 @@ RUNS = {
     "forces read inputs": lambda: four_bar(
         inputs=TABLE[:, :1], forces=lambda t, q, v, u: {"coupler": [0, 0, 0, 9.0 * u[0], 0, 0]}
     ),
+    "forces read as many inputs as there are degrees of freedom": lambda: four_bar(
+        inputs=TABLE, forces=lambda t, q, v, u: {"coupler": [0, 0, 0, 9.0 * u[0], 0, 0]}
+    ),
+    "forces read torques that nobody gives": lambda: four_bar(
+        forces=lambda t, q, v, u: {"coupler": [0, 0, 0, 5.0 + u[2], 0, 0]}
+    ),
     "forces along loops": lambda: four_bar(closures=sl.Closures(loop_forces=lambda t, q, v: {"closing": [t]})),
     "a later start": lambda: four_bar(start=2.0, controller=lambda t, q, v: {"crank_hinge": t}),
     "other parameters": lambda: four_bar(parameters=FOUR_BAR.parameters().changed({"crank.mass": 9.0})),
@@ -303,6 +309,17 @@ def test_what_a_page_does_otherwise_is_said():
         ({"integrator": sl.Integrator("rk4", dtype="float32")}, "the run was computed in float32"),
     ):
         assert any(words in x for x in LiveMotion.of_run(four_bar(**options)).not_live)
+
+
+def test_forces_that_read_the_torques_of_a_callback_read_zero():
+    def push(t, q, v, u):
+        return {"coupler": [0.0, 0.0, 0.0, 5.0 + 20.0 * u[2], 0.0, 0.0]}
+
+    called = four_bar(controller=sl.control.callback(lambda t, q, v: [1.0, 2.0, 3.0]), forces=push)
+    assert_equal(four_bar(tau=np.zeros(3), forces=push), page_of(called))
+    words = "the function of forces reads an entry that is not there (index 3 is out of bounds for axis 0 with size 3)"
+    with says(InputError, words):
+        four_bar(controller=sl.control.callback(lambda t, q, v: -v), forces=lambda t, q, v, u: {"coupler": [u[3]] * 6})
 
 
 def test_a_long_table_of_inputs_is_left_out():

@@ -97,6 +97,20 @@ def test_a_mechanism_that_floats_is_followed_and_one_that_hangs_has_its_floor_be
     assert (hanging["travels"], hanging["hangs"]) == (False, True)
 
 
+def test_forces_with_inputs_ask_for_them(tmp_path):
+    def push(t, q, v, u):
+        return {"coupler": [0.0, 0.0, 0.0, u[0], 0.0, 0.0]}
+
+    model, q = sl.zoo.four_bar(), sl.zoo.four_bar_start()
+    with says(InputError, "page: forces read inputs u, but none are given; pass inputs=array (steps or 1, n)"):
+        model.page(tmp_path / "x.html", q, forces=push)
+    with says(InputError, "the function of forces takes inputs u, but none are given; pass inputs="):
+        model.page(tmp_path / "x.html", q, forces=push, controller=lambda t, q, v: -v)
+    assert list(tmp_path.iterdir()) == []
+    model.page(tmp_path / "x.html", q, forces=push, inputs=[3.0])
+    (tmp_path / "x.html").unlink()
+
+
 def test_another_extension_is_refused(tmp_path):
     with says(InputError, "a page ends in .html"):
         write_live(sl.zoo.four_bar(), tmp_path / "x.wasm")

@@ -6,7 +6,7 @@ from live_page import LivePage
 from sentences import says
 
 import spanloop as sl
-from spanloop.errors import InputError
+from spanloop.errors import InputError, ModelError
 from spanloop.view.page.live.live_motion import LiveMotion
 
 FOUR_BAR, CLOSED = sl.zoo.four_bar(), sl.zoo.four_bar_start()
@@ -122,9 +122,76 @@ def test_a_mass_that_no_mechanism_has_is_refused_by_the_step():
     assert page.step() == 0
 
 
+def test_the_stiffest_end_of_sliders_chooses_the_steps():
+    stiff = {"crank_hinge.damping": (0.0, 1e5)}
+    motion = LiveMotion.of(sl.Dynamics(FOUR_BAR), CLOSED, parameters=stiff)
+    assert motion.motion.integrator == "implicit"
+    assert any("steps are implicit" in x and "'crank_hinge'" in x for x in motion.not_live)
+    page = LivePage(motion.data())
+    place = page.data["parameters"][0]["place"]
+    page["p"] = np.where(np.arange(len(page["p"])) == place, 1e5, page["p"])
+    page.run(100).look()
+    assert 0.0 < np.abs(page.velocity).max() < 1e-3  # it creeps
+    page.reset()
+    run = sl.simulate(FOUR_BAR, CLOSED, duration=0.05, integrator="implicit")
+    page.run(50).look()
+    assert np.abs(page["q"] - run.q[-1]).max() < 1e-13
+
+
+def test_a_light_body_beside_a_damper_makes_steps_implicit():
+    """Neither the damper nor the inertia alone is too stiff for explicit steps."""
+    body = sl.Builder("rod").body("rod", 1.0, (0.0, 0.0, 0.0), (0.5, 0.5, 0.5))
+    robot = sl.Dynamics(body.revolute("hinge", "world", "rod", "y").build())
+    damper, light = {"hinge.damping": (0.0, 500.0)}, {"rod.inertia.yy": (0.05, 1.0)}
+    for parameters, expected in ((damper, "rk4"), (light, "rk4"), (damper | light, "implicit")):
+        assert LiveMotion.of(robot, parameters=parameters).motion.integrator == expected
+
+
+def test_a_range_too_stiff_for_steps_that_a_user_chose_is_refused():
+    stiff = {"crank_hinge.damping": (0.0, 1e5)}
+    words = "live: at an end of the sliders' ranges the damping of joint 'crank_hinge'"
+    with says(InputError, words):
+        live(stiff, integrator="rk4")
+    chosen = sl.simulate(FOUR_BAR, CLOSED, duration=0.01, integrator="rk4")
+    with says(InputError, words):
+        LiveMotion.of_run(chosen, parameters=stiff)
+    free = sl.simulate(FOUR_BAR, CLOSED, duration=0.01)
+    assert LiveMotion.of_run(free, parameters=stiff).motion.integrator == "implicit"
+    assert LiveMotion.of_run(free, parameters=["crank_hinge.damping"]).motion.integrator == "rk4"
+
+
+MOMENTS = ("xx", "xy", "xz", "yy", "yz", "zz")
+
+
+def test_ranges_of_inertias_end_where_no_body_has_them():
+    page = live([f"crank.inertia.{axes}" for axes in MOMENTS])
+    known = FOUR_BAR.parameters()
+    for slider in page.data["parameters"]:
+        assert slider["low"] < slider["value"] < slider["high"]
+        beyond = 0.01 * (slider["high"] - slider["low"])
+        for end, way in ((slider["low"], -1.0), (slider["high"], 1.0)):
+            FOUR_BAR.with_parameters(known.changed({slider["name"]: end}))
+            if slider["name"] != "crank.inertia.xx":  # the others end where a body does, not the slider
+                with pytest.raises(ModelError):
+                    FOUR_BAR.with_parameters(known.changed({slider["name"]: end + way * beyond}))
+    ends = {p["name"][-2:]: (p["low"], p["high"]) for p in page.data["parameters"]}
+    xx, yy = known.changed({}).values[[known.index(f"crank.inertia.{a}") for a in ("xx", "yy")]]
+    np.testing.assert_allclose(ends["yy"], (yy - xx, yy + xx), rtol=1e-5)  # no moment exceeds the sum of the others
+    np.testing.assert_allclose(ends["yz"], (-0.5 * xx, 0.5 * xx), rtol=1e-3)
+
+
+def test_an_inertia_that_cannot_change_alone_is_refused():
+    b = sl.Builder("rod").body("rod", 1.0, (0.5, 0.0, 0.0), (0.0, 0.1, 0.1))
+    model = b.revolute("hinge", "world", "rod", "y").build()
+    with says(InputError, "parameter 'rod.inertia.yy' cannot change alone (body 'rod'"):
+        LiveMotion.of(sl.Dynamics(model), parameters=["rod.inertia.yy"])
+
+
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
+        ({"crank.mass": (0.0, 2.0)}, "the range of 'crank.mass' begins at 0; a mass must be > 0. Try 0.01"),
+        ({"crank.inertia.yy": (0.01, 0.2)}, "parameter 'crank.inertia.yy' cannot be 0.01: body 'crank'"),
         ("crank.mass", "parameters is 'crank.mass'; expected names"),
         (["crank.mas"], "there is no parameter 'crank.mas'"),
         ({"crank.mass": (-1.0, 2.0)}, "parameter 'crank.mass' cannot be -1"),

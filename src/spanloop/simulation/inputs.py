@@ -32,12 +32,21 @@ class Inputs:
     exist: bool = True  # False: a controller without inputs
     name: str = "inputs"  # of the argument
     model: Model | None = None  # of a callback's arrays
+    one_axis: bool = False  # `inputs` has one axis: numbers of one step, or one number for each step?
     kept: dict = field(default_factory=dict, compare=False)  # the callback's torques, step by step
 
     @property
     def width(self) -> int:
         """Numbers of one step."""
         return self.size if self.values is None else self.values.shape[-1]
+
+    def refuse_two_readings(self, steps: int, wanted: int | None) -> None:
+        """Refuse inputs (n,) of a run of n steps where nobody says how many a step has; wanted: by the controller."""
+        if self.one_axis and not wanted and self.width == steps > 1:
+            raise InputError(
+                f"{self.name} has shape ({steps},): one number for each of the {steps} steps, or {steps} numbers that "
+                f"are the same at every step? Give it the shape ({steps}, 1) for steps, (1, {steps}) for the same"
+            )
 
     def rows(self, batch: tuple[int, ...], steps: int, state_of: Callable) -> np.ndarray | Callable:
         """(n or 1, steps or 1, width) for runs of this batch; or a function of (t, rows of state, step's number)."""
@@ -174,7 +183,8 @@ def inputs_of(model: Model, tau: Any, controller: Any, inputs: Any, forces_read:
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         words = f"{name}{list(where)} is {array[where]}; every number must be finite"
         raise StateError.of("simulate", Refusal(Reason.NOT_FINITE, words))
-    return Inputs(array.shape[:-2], array if array.ndim > 1 else array[None], name=name)
+    flat = array.ndim == 1
+    return Inputs(array.shape[:-2], array[None] if flat else array, name=name, one_axis=own and flat)
 
 
 def _zeros_too(model: Model, count: int) -> str:

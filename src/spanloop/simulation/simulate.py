@@ -98,7 +98,7 @@ def simulate(
         controller: a function (t, q, v) -> torques in the arithmetic of NumPy, compiled into the run; (t, q, v, u) with
             inputs; a law of sl.control; or sl.control.callback(function), which Python calls once a step.
         inputs: u (n,), (..., 1, n) of runs, or (..., steps, n) for each step, of the controller and of forces that
-            read them; without a controller of the forces alone, and no torques act.
+            read them ((steps, 1) of one number a step); without a controller of the forces alone, and no torques act.
         forces: {"body": [torque; force]}, six numbers at the body's origin in world axes [N m, N]; or a function
             (t, q, v) that returns that, as those of sl.forces, or (t, q, v, u): u are the inputs of the step or,
             without any, the torques.
@@ -162,6 +162,7 @@ def simulate(
             )
         return adaptive.integrate(problem, chosen, duration, step, sample).with_recipe(recipe)
     times = grid(duration, step, sample, len(problem) * (robot.model.nq + robot.model.nv))
+    problem.inputs.refuse_two_readings(times.steps, problem.applied.controller.inputs)
     problem, chosen = with_stiffness(problem, chosen, times.h)
     found = integrated(problem, times, chosen) if chosen.accuracy is None else _refined(problem, times, chosen)
     return found.with_recipe(recipe)

@@ -19,7 +19,7 @@ STOP = 300.0  # rad/s, of a joint on a stop: the inertia that it moves, in the n
 SOFT = 0.5  # step times frequency of a stop, at most: a joint meets it between two steps
 GAINS, LAW = "gains", "torques of the controller or the forces"  # causes
 _FEW = 8  # runs with parameters of their own, each of which is examined
-_LOSSES, _INERTIAS = ("damping", "stiffness"), ("mass", "armature", "inertia")  # names of parameters
+LOSSES, INERTIAS = ("damping", "stiffness"), ("mass", "armature", "inertia")  # names of parameters
 _FAST = 1e9  # 1/s: a faster rate is that of a joint which moves no inertia
 _SMALL = 1e-6  # rad or m, and their rates: a difference for slopes of torques
 _RANK = 1e-9  # of the largest singular value of the closures' rows: a smaller one is none
@@ -70,12 +70,12 @@ def _extreme(names: Sequence[str], rows: np.ndarray) -> np.ndarray:
     if len(rows) <= _FEW:
         return rows
     differ = [k for k in range(rows.shape[1]) if rows[:, k].min() < rows[:, k].max()]
-    losses = {int(rows[:, k].argmax()) for k in differ if _is_of(names[k], _LOSSES)}
-    inertias = {int(rows[:, k].argmin()) for k in differ if _is_of(names[k], _INERTIAS)}
+    losses = {int(rows[:, k].argmax()) for k in differ if is_of(names[k], LOSSES)}
+    inertias = {int(rows[:, k].argmin()) for k in differ if is_of(names[k], INERTIAS)}
     return rows[sorted(losses | inertias | {0})]
 
 
-def _is_of(name: str, words: tuple[str, ...]) -> bool:
+def is_of(name: str, words: tuple[str, ...]) -> bool:
     """Whether a parameter is one of these: "hinge.damping", "ball.stiffness.0", "link.inertia.xx"."""
     return any(part in words for part in name.split(".")[-2:])
 

@@ -102,6 +102,7 @@ class DifferentiatedRun:
     @cached_property
     def inputs(self) -> np.ndarray:
         """Rows (n or 1, steps or 1, width) of the inputs."""
+        self.problem.inputs.refuse_two_readings(self.grid.steps, self.problem.applied.controller.inputs)
         rows = self.problem.inputs.rows(self.problem.batch, self.grid.steps, lambda state: [])
         assert isinstance(rows, np.ndarray)
         return rows

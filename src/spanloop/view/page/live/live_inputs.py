@@ -38,7 +38,8 @@ STRONGEST = 4.0  # times the gains of a law, at most
 class LiveInputs:
     """The parts of u: how many numbers of each, where they begin, and what they do.
 
-    controller, forces: the user's own; own: how many inputs they read. changes_gains: whether gains have sliders.
+    controller, forces: the user's own; own: how many inputs they read; own_are_torques: whether these are the torques
+    of the run. changes_gains: whether gains have sliders.
     """
 
     model: Model
@@ -46,6 +47,7 @@ class LiveInputs:
     own: int
     controller: Controller | None
     forces: Callable[..., Any] | None
+    own_are_torques: bool = False
     changes_gains: bool = True
 
     @cached_property
@@ -160,7 +162,7 @@ class _Own(Controller):
     def torques(self, t: Any, q: Any, v: Any, u: Any, z: Any) -> Sequence[Any] | Mapping[str, Any]:
         parts, own = self.parts, u[: self.parts.own]
         if self.base is None:
-            return list(own) if parts.own == parts.model.nv else [0.0] * parts.model.nv
+            return list(own) if parts.own_are_torques else [0.0] * parts.model.nv
         own = own if self.base.inputs != 0 else own[:0]
         if parts.law is None:
             return self.base.torques(t, q, v, own, z)

@@ -17,8 +17,9 @@ from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, SpanloopWarning, UnsupportedError
 from spanloop.exports.portable_motion import PortableMotion
 from spanloop.model import Model
-from spanloop.simulation.controllers import Callback
+from spanloop.simulation.controllers import Callback, takes_inputs
 from spanloop.simulation.integrators.integrator import ADAPTIVE, AUTO, FIXED_STEP, Integrator
+from spanloop.simulation.stiffness import EXPLICIT
 from spanloop.simulation.time_loop import STEP
 from spanloop.trajectory import Trajectory
 from spanloop.view.page.live.live_data import LOG_ROWS, live_data
@@ -62,17 +63,22 @@ class LiveMotion:
         forces: Any = None,
         parameters: Any = (),
         gravity: bool = True,
+        may_be_implicit: bool | None = None,
         **options: Any,
     ) -> LiveMotion:
         """The live motion of a mechanism from a state, with the arguments of sl.simulate.
 
         parameters: names of those that have sliders, or {name: (low, high)}; gravity: whether it has one.
+        may_be_implicit: whether steps become implicit where a slider asks for it; by default if no integrator is named.
         """
         robot = robot if isinstance(robot, Dynamics) else Dynamics(robot)
         model, notes = robot.model, list[str]()
         _refuse_large(model)
         if isinstance(controller, Callback):
-            notes.append("the controller is a Python function that a page cannot call: no torques act in its place")
+            notes.append(
+                "the controller is a Python function that a page cannot call: no torques act in its place, "
+                "and forces that read them read 0"
+            )
             controller = None
         given: dict[str, Any] = {
             "step": step,
@@ -82,12 +88,17 @@ class LiveMotion:
         }
         acting = {"controller": controller, "tau": tau, "inputs": inputs, "forces": forces}
         base = PortableMotion.of(robot, q, v, **given, **acting)
-        start, own = base.problem.q[0], _own_rows(base, tau is not None or inputs is not None, notes)
+        pushes = base.problem.applied.forces
+        reads_torques = controller is None and inputs is None and pushes is not None and takes_inputs(pushes)
+        given_rows = tau is not None or inputs is not None or reads_torques  # torques of a callback are 0
+        start, own = base.problem.q[0], _own_rows(base, given_rows, notes)
         size = max(float(reach(model, poses(Dynamics(model, target="python"), start))), 1e-6)
         chosen = LiveParameters.of(model, parameters, gravity, size)
         chosen.refuse_open_loops(base.problem.system.projects)
-        parts = LiveInputs(model, start, own.shape[1], own_controller(controller), base.problem.applied.forces)
-        if base.integrator == "implicit":
+        parts = LiveInputs(model, start, own.shape[1], own_controller(controller), pushes, tau is not None)
+        free = given["integrator"] == AUTO if may_be_implicit is None else may_be_implicit
+        method = _for_sliders(base, chosen, free, notes)
+        if method == "implicit":
             parts = _without_gains(parts, notes)
         if controller is not None or forces is not None:
             notes.append(
@@ -95,7 +106,7 @@ class LiveMotion:
             )
         live: dict[str, Any] = {"controller": parts.acting_controller(), "forces": parts.acting_forces()}
         live |= {"inputs": parts.start(own[0]), "decay": parts.first["damping"] if parts.decays else None}
-        given |= {"integrator": base.integrator, "varied": chosen.names, "compact": True}
+        given |= {"integrator": method, "varied": chosen.names, "compact": True}
         with _without_warnings():  # `base` has given them
             motion = PortableMotion.of(robot, q, v, **_without_loop_forces(given), **live)
         return LiveMotion(motion, parts, chosen, own, size, tuple(notes))
@@ -128,6 +139,7 @@ class LiveMotion:
                 notes.append("joints stop at their limits, where the run would end")
         given["integrator"] = replace(made.integrator, name=used) if used in FIXED_STEP else made.integrator
         given["step"] = STEP if used in ADAPTIVE else float(run.settings.get("step", STEP))
+        given["may_be_implicit"] = made.integrator.name == AUTO
         with _without_warnings():  # the run has given them
             found = LiveMotion.of(robot, made.q, made.v, **{**given, **options})
         return replace(found, not_live=(*notes, *found.not_live))
@@ -196,6 +208,20 @@ def _own_rows(base: PortableMotion, given: bool, notes: list[str]) -> np.ndarray
         )
         return rows[:1]
     return rows
+
+
+def _for_sliders(base: PortableMotion, chosen: LiveParameters, free: bool, notes: list[str]) -> str:
+    """The integrator that is stable wherever the sliders are; free: whether it may be another one than the base's."""
+    if base.integrator == "implicit" or not chosen.chosen or base.problem.advice:
+        return base.integrator
+    found = chosen.stiffest(base.problem.system, base.problem.q[0])
+    if found is None or found.rate * base.step <= EXPLICIT:
+        return base.integrator
+    where = "at an end of the sliders' ranges"
+    if not free:
+        raise InputError(f"live: {where} {found.advice(base.step, base.integrator)}; or give narrower ranges")
+    notes.append(f"steps are implicit: {where} {found} is too fast for others")
+    return "implicit"
 
 
 def _without_gains(parts: LiveInputs, notes: list[str]) -> LiveInputs:

@@ -13,6 +13,7 @@ from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, SpanloopWarning, nearest
 from spanloop.model import Model
 from spanloop.model.files.file_io import write_file
+from spanloop.simulation.controllers import takes_inputs
 from spanloop.trajectory import EndReason, Outcome, Segment, Trajectory
 from spanloop.trajectory.topologies import has_same_joints
 from spanloop.view.body_shapes import corners
@@ -73,10 +74,19 @@ def live_text(
     for name in options:
         if name not in OF_MODEL:
             raise InputError(f"page: there is no option {name!r}; {nearest(name, OF_MODEL)}")
+    _refuse_forces_without_inputs(options)
     robot = robot if isinstance(robot, Dynamics) else Dynamics(robot)
     motion = LiveMotion.of(robot, q, v, **options)
     data = _model_data(motion, title or robot.model.name, folder)
     return page_of(data if view is None else {**data, "view": list(checked_view(view, "page"))})
+
+
+def _refuse_forces_without_inputs(options: Mapping[str, Any]) -> None:
+    """Refuse forces (t, q, v, u) without anything that u could be."""
+    forces = options.get("forces")
+    given = any(options.get(name) is not None for name in ("inputs", "tau", "controller"))
+    if callable(forces) and takes_inputs(forces) and not given:
+        raise InputError("page: forces read inputs u, but none are given; pass inputs=array (steps or 1, n)")
 
 
 def live_part_of_run(run: Trajectory, folder: str | Path | None, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -141,13 +151,14 @@ def _headline(model: Model) -> str:
 
 
 def _live_part(motion: LiveMotion, seen: Scene, q: np.ndarray) -> dict[str, Any]:
-    """The motion's own data, and what the picture needs: boxes of bodies, and how camera and floor behave."""
+    """The motion's own data, and what the picture needs: boxes of bodies, limbs of stand-ins, and how camera and floor behave."""
     model = motion.motion.problem.model
     at = poses(Dynamics(model, target="python"), np.asarray(q, float))
     lowest = float(np.nanmin(extent_points(seen, at[None])[..., 2]))
     floats = bool(seen.floats)
     return {
         "boxes": [_box(b.shapes) for b in seen.bodies],
+        "limbs": [[k for k, s in enumerate(b.shapes) if s.derived and s.kind == "capsule"] for b in seen.bodies],
         "travels": floats,
         "hangs": not floats and floor_height(seen.surfaces) is None and lowest <= -0.1 * seen.size,
         **motion.data(),

@@ -30,10 +30,13 @@ from spanloop.errors import InputError
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters, Varied, impossible
 from spanloop.model.user_input import number
+from spanloop.simulation.stiffness import INERTIAS, LOSSES, Stiffest, is_of, stiffest
+from spanloop.simulation.system import System
 from spanloop.topology.mechanism import mechanism
 
 MOST_TURN = 0.1  # rad, or of the mechanism's size: the most that a coordinate changes in one step of a continuation
 LEAST_SHARE = 1.0 / 1024.0
+BISECTIONS = 40  # of ranges to what a mechanism can have
 INCREMENT = 0.005  # of the length of its loop: the most that a length changes in one step of a continuation
 EARTH = 9.81  # m/s²
 NARROW, WIDE = (0.8, 1.25), (0.2, 5.0)  # ranges of lengths, and of others, times their values
@@ -85,6 +88,16 @@ class LiveParameters:
                     f"live: the length {p.name!r} opens loops, which closures='project' alone closes again"
                 )
 
+    def stiffest(self, system: System, q: np.ndarray) -> Stiffest | None:
+        """What pulls fastest at the ends of the sliders, one by one, and with most loss and least inertia together."""
+        known, ends = Parameters.of(system.model), [{p.name: x} for p in self.chosen for x in (p.low, p.high)]
+        losses = {p.name: p.high for p in self.chosen if is_of(p.name, LOSSES)}
+        inertias = {p.name: p.low for p in self.chosen if is_of(p.name, INERTIAS)}
+        rows = [known.changed(x).values for x in (*ends, losses | inertias)]
+        possible = [row for row in rows if impossible(system.model, row[None]) is None]
+        found = [stiffest(system, q, row) for row in possible]
+        return max((x for x in found if x is not None), key=lambda x: x.rate, default=None)
+
     def data(self) -> dict[str, Any]:
         """The parts of a page's data: gravity and parameters."""
         places = {name: k for k, name in enumerate(self.names)}
@@ -115,17 +128,51 @@ def _listed(parameters: Any) -> Sequence[str]:
 def _parameter(model: Model, name: str, span: Any, size: float) -> LiveParameter:
     known = Parameters.of(model)
     value, kind = float(known.values[known.index(name)]), name.split(".")[-2 if name[-1] in "xyz" else -1]
-    low, high = _range(value, kind, size) if span is None else _checked(name, span)
-    if not low <= value <= high:
-        raise InputError(f"live: parameter {name!r} is {value:g}, outside of its range from {low:g} to {high:g}")
-    for x in (low, high):
-        found = impossible(model, known.changed({name: x}).values[None])
-        if found:
-            raise InputError(f"live: parameter {name!r} cannot be {x:g}: {found[1]}")
+    if span is None:
+        low, high = _possible(model, name, value, _range(model, name, value, kind, size))
+    else:
+        low, high = _checked(name, span)
+        _refuse(model, name, value, low, high)
     is_length = kind == "position" and bool(model.loops or model.couplings)
     lengths = [c.length for c in mechanism(model).closures]
     increment = INCREMENT * (min(lengths) if lengths else size) if is_length else 0.0
     return LiveParameter(name, value, low, high, _unit(model, name, kind), increment)
+
+
+def _refuse(model: Model, name: str, value: float, low: float, high: float) -> None:
+    """Refuse a range that does not contain the value, or that no mechanism has."""
+    if not low <= value <= high:
+        raise InputError(f"live: parameter {name!r} is {value:g}, outside of its range from {low:g} to {high:g}")
+    if name.endswith(".mass") and low == 0.0 < value:
+        raise InputError(f"live: the range of {name!r} begins at 0; a mass must be > 0. Try {0.01 * value:.2g}")
+    for x in (low, high):
+        found = _why_impossible(model, name, x)
+        if found:
+            raise InputError(f"live: parameter {name!r} cannot be {x:g}: {found}")
+
+
+def _why_impossible(model: Model, name: str, x: float) -> str:
+    """Why no mechanism has this value of a parameter beside the others; "" if one has."""
+    found = impossible(model, Parameters.of(model).changed({name: x}).values[None])
+    return found[1] if found else ""
+
+
+def _possible(model: Model, name: str, value: float, span: tuple[float, float]) -> tuple[float, float]:
+    """The part of a range around a value that a mechanism can have; possible inertias have no gaps."""
+    ends = []
+    for end in span:
+        good, bad = value, end
+        if not _why_impossible(model, name, end):
+            good = end
+        else:
+            for _ in range(BISECTIONS):
+                middle = 0.5 * (good + bad)
+                good, bad = (good, middle) if _why_impossible(model, name, middle) else (middle, bad)
+        ends.append(good)
+    if ends[1] - ends[0] <= LEAST_SHARE * (span[1] - span[0]):
+        why = next(filter(None, (_why_impossible(model, name, end) for end in span)), "")
+        raise InputError(f"live: parameter {name!r} cannot change alone ({why}); change the model instead")
+    return ends[0], ends[1]
 
 
 def _checked(name: str, span: Any) -> tuple[float, float]:
@@ -137,8 +184,12 @@ def _checked(name: str, span: Any) -> tuple[float, float]:
     return low, high
 
 
-def _range(value: float, kind: str, size: float) -> tuple[float, float]:
-    """A range around a value: of lengths a narrow one, of others a wide one."""
+def _range(model: Model, name: str, value: float, kind: str, size: float) -> tuple[float, float]:
+    """A range around a value: of lengths a narrow one, of others a wide one; products of inertia have both signs."""
+    if kind == "inertia" and (value == 0.0 or name[-1] != name[-2]):
+        known = Parameters.of(model)
+        most = max(known.values[known.index(f"{name[:-2]}{axis}")] for axis in ("xx", "yy", "zz")) or 1.0
+        return (0.0 if name[-1] == name[-2] else -most), most
     if kind in ("position", "center"):
         ends = (NARROW[0] * value, NARROW[1] * value) if value else (-0.1 * size, 0.1 * size)
         return min(ends), max(ends)
