@@ -2,9 +2,9 @@
 
 const AHEAD = 1.5; // s that are tried before the first picture, to frame the motion
 const AHEAD_BUDGET = 14; // ms for that
-const LIVE_KEYS = [
-  ['drag a body', 'pull it'], ['drag elsewhere', 'rotate the view'], ['space', 'play, pause'], ['.', 'one step'], ['r', 'reset the run'], ['v', 'reset the view'], ['− +', 'slower, faster'],
-];
+const HINT = 6000; // ms that the hint stays
+const LIVE_KEYS = [['drag a body', 'pull it'], ['space', 'play, pause'], ['. or →', 'one step'], ['r', 'reset the run'], ['− +', 'slower, faster']];
+const AROUND_KEYS = [['drag elsewhere', 'rotate the view'], ...VIEW_KEYS.slice(1, 3), ['v, double click elsewhere', 'reset the view']];
 
 class Live {
   // loading: a promise of the run; plain.shown(on): the parts of the recorded run hide or appear
@@ -76,13 +76,28 @@ class Live {
     this.notice.hidden = true;
     byId('stage').append(this.bar, this.hint, this.notice);
     if (this.data.recorded !== false) byId('title').parentElement.after(this.switch());
-    for (const [key, meaning] of [...LIVE_KEYS].reverse()) {
-      const row = element('div');
-      row.append(element('b', '', key), element('span', '', meaning));
-      byId('keys').prepend(row);
-    }
-    byId('keys').prepend(element('strong', '', 'Live'));
-    byId('keys').querySelectorAll('div')[LIVE_KEYS.length - 1].after(element('strong', '', this.data.recorded === false ? 'View' : 'Recorded'));
+    this.differs = this.notes();
+    document.querySelector('main').before(this.differs);
+    const alone = this.data.recorded === false;
+    const layers = alone ? [['j l t a i', 'joints, loops, trails, axes, inertias'], ...(this.stage.contacts.has_shapes ? [['s', 'shapes of contacts']] : [])] : LAYER_KEYS;
+    keysPanel(byId('keys'), [['Live', LIVE_KEYS], ...(alone ? [] : [['Recorded', TIME_KEYS]]), ['View', [...AROUND_KEYS, ...layers, ...PAGE_KEYS]]]);
+  }
+
+  // what the page does differently from the run, above the picture until it is closed
+  notes() {
+    const out = element('div', 'differs');
+    out.setAttribute('role', 'note');
+    const text = element('div');
+    for (const note of this.spec.not_live || []) text.append(element('p', '', sentence(note)));
+    const close = element('button', 'small', '×');
+    close.setAttribute('aria-label', 'close this note');
+    close.addEventListener('click', () => {
+      out.remove();
+      this.changed();
+    });
+    out.append(text, close);
+    out.hidden = true;
+    return out;
   }
 
   switch() {
@@ -107,7 +122,7 @@ class Live {
     const notes = [...(this.spec.not_live || []), ...touches, ...(this.data.recorded === false ? this.data.notes : [])];
     if (notes.length) {
       const box = element('ul', 'notes');
-      for (const note of notes) box.append(element('li', '', note));
+      for (const note of notes) box.append(element('li', '', sentence(note)));
       out.append(box);
     }
     return out;
@@ -125,6 +140,8 @@ class Live {
     this.bar.hidden = this.panel.hidden = !on;
     root.classList.toggle('live', on);
     this.hint.hidden = !on || this.pulled || !this.ready;
+    if (!this.hint.hidden) window.setTimeout(() => (this.hint.hidden = this.pulled = true), HINT);
+    this.differs.hidden = !on || !(this.spec.not_live || []).length;
     this.notice.hidden = !on || !this.ended;
     if (this.choices) this.choices.forEach((b, k) => b.setAttribute('aria-pressed', String((k === 1) === on)));
     if (this.choices && this.trouble) Object.assign(this.choices[1], { disabled: true, title: this.trouble });
@@ -174,6 +191,7 @@ class Live {
     if (beyond < 1e-3 * this.data.size) return;
     this.camera.frame(...[0, 1].map((k) => add(own[k], scaled(0.04, subtract(box[k], own[k])))));
     this.sink(now[0][2], 0.04);
+    this.changed();
   }
 
   // ---- what the user does
@@ -229,7 +247,6 @@ class Live {
       ' ': () => this.play(!this.clock.playing),
       '.': () => this.single(),
       r: () => this.reset(),
-      v: () => this.camera.reset(),
       '-': () => this.faster(-1),
       '+': () => this.faster(1),
       '=': () => this.faster(1),
@@ -255,7 +272,7 @@ class Live {
 
   end(why) {
     this.play(false);
-    this.say(`${why}. The run stopped at ${this.run.time.toFixed(3)} s.`, true);
+    this.say(`${sentence(why)} The run stopped at ${this.run.time.toFixed(3)} s.`, true);
     this.pointer.releaseAll();
   }
 
@@ -279,7 +296,7 @@ class Live {
     if (!this.ready) return false;
     if (this.grabs.any) this.pointer.aim();
     const begun = performance.now();
-    if (this.controls.continue()) [this.moved, this.stale] = [false, true];
+    if (this.controls.continue(now)) [this.moved, this.stale] = [false, true];
     if (this.waits) this.clock.fresh();
     else this.clock.tick(now, () => this.advance());
     if (this.grabs.any && !this.clock.playing) {
@@ -312,6 +329,9 @@ class Live {
     if (own.cursor !== kind) own.cursor = kind;
   }
 }
+
+// words with a capital letter and a full stop
+const sentence = (words) => `${words[0].toUpperCase()}${words.slice(1)}${/[.!?]$/.test(words) ? '' : '.'}`;
 
 // the box around two
 function around(box, other) {

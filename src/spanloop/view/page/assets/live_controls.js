@@ -4,7 +4,8 @@ const KINDS = {
   world: 'World', gain: 'Gains', target: 'Added to the targets of the joints', torque: 'Added torques and forces at the joints', parameter: 'Parameters',
 };
 const ADDED = ['target', 'torque']; // kinds that add to what there is
-const MOVES = 8; // steps of a continuation in a frame, at most
+const MOVES = 480; // steps of a continuation in a second
+const MOST_MOVES = 64; // of them in a frame
 
 // all that a slider can change: kind, label, range, unit, and the array and place that it writes to
 function sliderSpecs({ inputs, gravity, parameters }) {
@@ -110,6 +111,7 @@ class Controls {
       group.append(element('summary', '', own.length > 3 ? `${title} (${own.length})` : title), box);
       out.append(group);
     }
+    if (this.run.live.keeps) out.append(element('p', 'soft', sentence(this.run.live.keeps)));
     return out;
   }
 
@@ -151,10 +153,12 @@ class Controls {
 
   // ---- lengths: the loops stay closed by continuation (live_parameters.py)
 
-  // some steps of a continuation; true if something has moved
-  continue() {
+  // some steps of a continuation; now: of this frame [ms]; true if something has moved
+  continue(now) {
     let moved = false;
-    for (let k = 0; k < MOVES && this.onTheWay; k++) {
+    const moves = clamp((MOVES * (now - this.last)) / 1000 || 0, 8, MOST_MOVES);
+    this.last = now;
+    for (let k = 0; k < moves && this.onTheWay; k++) {
       [moved, this.arrived] = [true, false];
       if (!this.nearer() && this.share < this.run.live.continuation.least_share) this.stop();
     }

@@ -72,6 +72,17 @@ class LivePointer {
     return this.canvas.parentElement.appendChild(element('div', 'pull'));
   }
 
+  // the place nearest to the pointer, on its line from the grabbed point, that the picture shows
+  seenAt(x, y, place) {
+    const { clientWidth: w, clientHeight: h } = this.canvas;
+    const m = this.camera.seen(w / h);
+    const [u, v, , d] = [0, 1, 2, 3].map((r) => m[r] * place[0] + m[4 + r] * place[1] + m[8 + r] * place[2] + m[12 + r]);
+    const from = [((u / d + 1) / 2) * w, ((1 - v / d) / 2) * h];
+    const share = (a, b, most) => (b < 0 ? a / (a - b) : b > most ? (most - a) / (b - a) : 1);
+    const s = clamp(Math.min(share(from[0], x, w), share(from[1], y, h)), 0, 1);
+    return [from[0] + s * (x - from[0]), from[1] + s * (y - from[1])];
+  }
+
   put(label, x, y) {
     const [w, h] = [this.canvas.clientWidth, this.canvas.clientHeight];
     label.style.left = `${clamp(x + 16, 4, w - label.offsetWidth - 4)}px`;
@@ -102,7 +113,7 @@ class LivePointer {
       const label = this.labels.get(id);
       const size = lengthOf(this.live.grabs.held.get(id).force);
       label.textContent = `${size < 0.01 ? '0' : shortNumber(Number(size.toPrecision(size < 100 ? 2 : 3)))} N${playing ? '' : ', paused'}`;
-      this.put(label, x, y);
+      this.put(label, ...this.seenAt(x, y, this.live.grabs.held.get(id).place));
     }
   }
 }

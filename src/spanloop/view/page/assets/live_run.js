@@ -1,5 +1,7 @@
 // ---- one mechanism as WebAssembly: its arrays, its steps, and why a step was refused
 
+const LOST = 1; // the bit of a status: the state has no next one
+const FAST = 0.5; // rad or m of a coordinate in a step
 const POSE = 12; // numbers of a pose: the rotation row by row, then the position
 
 async function unpackedGzip(text) {
@@ -84,8 +86,21 @@ class WasmRun {
   // why a step was refused
   refusal(status) {
     const found = Object.entries(this.live.status).filter(([bit]) => status & Number(bit)).map(([, words]) => words);
-    const words = found[0] || 'a step was refused';
-    return words[0].toUpperCase() + words.slice(1);
+    return (status & LOST && this.lostBy()) || found[0] || 'a step was refused';
+  }
+
+  // which of the causes of a state without a next one it is, as far as the arrays of the last step show; '' if they do not
+  lostBy() {
+    const { bounds } = this.live;
+    const numbers = (name) => (this.has(name) ? [...this.view(name)] : []);
+    const [margin] = numbers('margin');
+    if (margin < bounds.singular) return `the position is singular: the loops lose rank here (margin ${margin.toExponential(1)})`;
+    const fast = Math.max(...numbers('v').map(Math.abs), 0) * this.h > FAST ? '; the motion is too fast for the step' : '';
+    const errors = numbers('error').map(Math.abs);
+    if (!errors.every(Number.isFinite)) return `a number is no longer finite${fast}`;
+    const worst = Math.max(...errors, 0);
+    if (worst > bounds.open) return `a loop cannot be closed after this step: it stays open by ${worst.toExponential(1)} m or rad${fast}`;
+    return fast && `a number grew too large${fast}`;
   }
 
   save() {

@@ -46,6 +46,7 @@ try {
 } catch (error) {
   byId('trouble').textContent = data.recorded === false ? 'This browser has no WebGL 2, which a live page needs.' : error.message;
   byId('trouble').hidden = false;
+  byId('timeline').hidden = data.recorded === false;
 }
 
 // ---- what is shown
@@ -173,6 +174,7 @@ const ACTIONS = {
   E: () => (modes || events).step(-1),
   '?': flipKeys,
   r: () => camera && camera.reset(),
+  v: () => camera && camera.reset(),
   Escape: () => byId('keys').hidden || flipKeys(),
 };
 window.addEventListener('keydown', (e) => {

@@ -43,16 +43,22 @@ function settingsCard(data) {
   return out;
 }
 
-const KEYS = [
-  ['drag', 'rotate the view'], ['shift or right drag', 'pan'], ['wheel, pinch', 'zoom'], ['double click, r', 'reset the view'],
+const VIEW_KEYS = [['drag', 'rotate the view'], ['shift or right drag', 'pan'], ['wheel, pinch', 'zoom'], ['double click, r', 'reset the view']];
+const TIME_KEYS = [
   ['space', 'play, pause'], ['← →', 'one sample'], ['shift ← →', 'a tenth of the run'], ['home, end', 'start, end'], ['e, shift e', 'next event, the one before'], ['− +', 'slower, faster'],
-  ['j l f t a i', 'joints, loops, forces, trails, axes, inertias'], ['c s', 'forces of contacts, shapes of contacts'], ['d', 'light, dark'], ['?', 'this list'],
 ];
+const LAYER_KEYS = [['j l f t a i', 'joints, loops, forces, trails, axes, inertias'], ['c s', 'forces of contacts, shapes of contacts']];
+const PAGE_KEYS = [['d', 'light, dark'], ['?', 'this list']];
 
-function keysPanel(panel) {
-  for (const [key, meaning] of KEYS) {
-    const row = element('div');
-    row.append(element('b', '', key), element('span', '', meaning));
-    panel.append(row);
+// groups: [title, rows] of keys and what they do; a title may be empty
+function keysPanel(panel, groups = [['', [...VIEW_KEYS, ...TIME_KEYS, ...LAYER_KEYS, ...PAGE_KEYS]]]) {
+  panel.replaceChildren();
+  for (const [title, rows] of groups) {
+    if (title) panel.append(element('strong', '', title));
+    for (const [key, meaning] of rows) {
+      const row = element('div');
+      row.append(element('b', '', key), element('span', '', meaning));
+      panel.append(row);
+    }
   }
 }

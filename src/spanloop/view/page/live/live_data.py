@@ -23,6 +23,8 @@
 | log | {"rows", "width", "arrays": {name: [first, count]}, "watchers": [{"kind", "name"}]}, or None, see below |
 | contacts | {"points": names, "numbers": of each, "impulses", "gaps": arrays} after a step, or None, see below |
 | status | {bit: sentence} of what a step returns: 1, 2 or 4, or a sum of them; the state stays as it was |
+| bounds | {"singular", "open"}: a "margin" below the first, an "error" of a loop [rad or m] above the second ends the motion |
+| keeps | a sentence on what does not follow the sliders of gravity and parameters, or "" |
 | not_live | sentences: what the page does differently from the run, or cannot do |
 
 Lengths are changed by continuation, which live_parameters.py writes down.
@@ -70,8 +72,9 @@ from spanloop.compiler.portable.memory import LOG, LOGGED
 from spanloop.compiler.render.rollout import HALTED, LOST, NOT_CONVERGED
 from spanloop.contacts.contact_arrays import RECORDED
 from spanloop.model import Model
-from spanloop.simulation.integrators.step_schedule import ACTING
+from spanloop.simulation.integrators.step_schedule import ACTING, OPEN
 from spanloop.simulation.stiffness import EXPLICIT, stiffest
+from spanloop.simulation.system import SINGULAR
 from spanloop.topology import mechanism
 from spanloop.view.beams import segments
 from spanloop.view.page.live.live_inputs import FASTEST, STRONGEST, LiveInputs
@@ -81,12 +84,13 @@ from spanloop.view.page.live.live_parameters import LEAST_SHARE, MOST_TURN
 if TYPE_CHECKING:
     from spanloop.view.page.live.live_motion import LiveMotion
 
-_EVENTS = ("margin", "halt", LOG, LOGGED)  # arrays beside state and constants that a page reads
+_EVENTS = ("margin", "error", "halt", LOG, LOGGED)  # arrays beside state and constants that a page reads
 STATUS = {
     LOST: "the state has no next one: it is singular, a loop came open, or a number is no longer finite",
     HALTED: "an event ends the motion",
     NOT_CONVERGED: "the step did not converge; take a shorter step, or less force",
 }
+KEEPS = "the controller and forces do not follow the sliders of gravity and parameters"
 LOG_ROWS = 16  # of the log of events of a step
 FAR_TURN, FAR_SLIDE = 1.5, 0.3  # of sliders of targets: rad, and of the mechanism's size
 LIVELY = {"rad": 20.0, "m": 10.0}  # accelerations that sliders of torques cause, about [rad/s², m/s²]
@@ -121,8 +125,14 @@ def live_data(live: LiveMotion) -> dict[str, Any]:
         "events": [name for name, _ in problem.events.conditions],
         **_happenings(live),
         "status": {str(bit): words for bit, words in STATUS.items()},
+        "bounds": {"singular": SINGULAR if problem.system.strict else 0.0, "open": OPEN * live.size},
+        "keeps": KEEPS if _acts(live.inputs) and live.parameters.names else "",
         "not_live": list(live.not_live),
     }
+
+
+def _acts(parts: LiveInputs) -> bool:
+    return parts.controller is not None or parts.forces is not None
 
 
 def _happenings(live: LiveMotion) -> dict[str, Any]:

@@ -100,10 +100,6 @@ class LiveMotion:
         method = _for_sliders(base, chosen, free, notes)
         if method == "implicit":
             parts = _without_gains(parts, notes)
-        if controller is not None or forces is not None:
-            notes.append(
-                "the controller and forces keep the gravity and the parameters of the model they were made for"
-            )
         live: dict[str, Any] = {"controller": parts.acting_controller(), "forces": parts.acting_forces()}
         live |= {"inputs": parts.start(own[0]), "decay": parts.first["damping"] if parts.decays else None}
         given |= {"integrator": method, "varied": chosen.names, "compact": True}

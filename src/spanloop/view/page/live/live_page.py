@@ -151,7 +151,7 @@ def _headline(model: Model) -> str:
 
 
 def _live_part(motion: LiveMotion, seen: Scene, q: np.ndarray) -> dict[str, Any]:
-    """The motion's own data, and what the picture needs: boxes of bodies, limbs of stand-ins, and how camera and floor behave."""
+    """The motion's own data, and what the picture needs: boxes of bodies, limbs, and how camera and floor behave."""
     model = motion.motion.problem.model
     at = poses(Dynamics(model, target="python"), np.asarray(q, float))
     lowest = float(np.nanmin(extent_points(seen, at[None])[..., 2]))

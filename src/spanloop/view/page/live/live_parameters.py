@@ -41,6 +41,11 @@ INCREMENT = 0.005  # of the length of its loop: the most that a length changes i
 EARTH = 9.81  # m/s²
 NARROW, WIDE = (0.8, 1.25), (0.2, 5.0)  # ranges of lengths, and of others, times their values
 _UNITS = {"mass": "kg", "center": "m", "inertia": "kg m²", "position": "m"}
+_LOSS_UNITS = {  # by the unit of a DoF
+    "armature": {"rad": "kg m²", "m": "kg"},
+    "damping": {"rad": "N m s/rad", "m": "N s/m"},
+    "stiffness": {"rad": "N m/rad", "m": "N/m"},
+}
 
 
 @dataclass(frozen=True)
@@ -202,4 +207,9 @@ def _range(model: Model, name: str, value: float, kind: str, size: float) -> tup
 def _unit(model: Model, name: str, kind: str) -> str:
     if name.startswith("gravity."):
         return "m/s²"
+    for joint in model.joints:
+        rest = name.removeprefix(f"{joint.name}.").split(".") if name.startswith(f"{joint.name}.") else [""]
+        if rest[0] in _LOSS_UNITS:
+            dof = int(rest[1]) if len(rest) > 1 else 0
+            return _LOSS_UNITS[rest[0]].get(joint.kind.units[dof], "")
     return next((unit for word, unit in _UNITS.items() if f".{word}" in name), "")
