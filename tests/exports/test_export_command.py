@@ -46,6 +46,16 @@ WRONG = {
     "joint": (("zoo:puma", "--output", "a.c", "--step", "1e-3", "--q", "joint9=1"), "no joint 'joint9'"),
     "live": (("zoo:puma", "--output", "a.fmu", "--live"), "name numbers, such as --parameter link6.mass"),
     "parameter": (("zoo:puma", "bias", "--output", "a.c", "--parameter", "link6.mass"), "--live makes all numbers"),
+    "float": (("zoo:puma", "bias", "--output", "a.mjs", "--float"), "a.mjs: --float is for .c files; this one"),
+    "prefix": (("zoo:puma", "bias", "--output", "a.wasm", "--name", "arm"), "--name is for .c and .fmu files"),
+    "float unit": (("zoo:puma", "--output", "a.fmu", "--float"), "a.fmu: --float is for .c files"),
+    "unrolled": (("zoo:puma", "--output", "a.fmu", "--unrolled"), "an FMU is always unrolled. Leave it out"),
+    "functions": (("zoo:puma", "energy", "--output", "a.fmu"), "it takes no functions (energy). Leave them out"),
+    "integrator": (("zoo:puma", "bias", "--output", "a.c", "--integrator", "rk4"), "--integrator is of a motion; give"),
+    "rate": (
+        ("zoo:five_bar", "--output", "a.c", "--step", "1e-3", "--v", "drive1=2"),
+        "--v names drive1; the loops leave 2 DoF, whose rates determine the others. Add --v drive2=0",
+    ),
     "limit": (("zoo:puma", "--output", "a.c", "--step", "1e-3", "--limits", "wall"), "invalid choice: 'wall'"),
 }
 

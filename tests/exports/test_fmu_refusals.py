@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 from fmu_instances import fmpy, instances, moved, needs_compiler, problems
 
 import spanloop as sl
-from spanloop.errors import InputError, SpanloopWarning, UnsupportedError
+from spanloop.errors import InputError, SpanloopError, SpanloopWarning, UnsupportedError
 from spanloop.exports.export import export
 from spanloop.exports.fmu import binary
 
@@ -156,6 +157,20 @@ def test_without_a_compiler_there_are_sources_that_compile_elsewhere(tmp_path, m
     assert np.abs(moved(path)[0] - run.q[-1]).max() < 1e-14
 
 
+def test_files_of_the_compiler_are_in_a_folder_that_is_removed(tmp_path, monkeypatch):
+    """A compiler that is interrupted leaves its own temporary files behind."""
+    compiler, room = tmp_path / "halting", tmp_path / "room"
+    compiler.write_text('#!/bin/sh\necho assembly > "$TMPDIR/ccX.s" && ls "$TMPDIR" >&2\nexit 1\n')
+    compiler.chmod(0o755)
+    room.mkdir()
+    monkeypatch.setattr(binary, "COMPILERS", (str(compiler),))
+    monkeypatch.setattr(binary.tempfile, "tempdir", str(room))
+    monkeypatch.setenv("TMPDIR", str(room))
+    with pytest.raises(SpanloopError, match=r"did not compile the unit: ccX\.s\s+unit\.c"):
+        export(sl.zoo.pendulum(), tmp_path / "pendulum.fmu")
+    assert list(room.iterdir()) == []
+
+
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_the_source_is_clean_under_strict_warnings(tmp_path, compiler):
     if not shutil.which(compiler):
@@ -176,6 +191,10 @@ def test_the_source_is_clean_under_strict_warnings(tmp_path, compiler):
         ({"forces": ["nobody"]}, "which is not a body"),
         ({"torques": ["joint9"]}, "joint9"),
         ({"kinds": ["CoSimulate"]}, "kinds has 'CoSimulate'"),
+        ({"kinds": []}, "kinds is []; expected a list of"),
+        ({"kinds": 3}, "kinds is 3; expected a list of"),
+        ({"energy": "no"}, "energy is 'no'; expected True or False"),
+        ({"binary": 0}, "binary is 0; expected True or False"),
         ({"integrator": "DOP853"}, "chooses its own steps"),
         ({"framse": []}, "takes no option 'framse'"),
         ({"inputs": ["a"]}, "no controller is given"),
@@ -184,7 +203,7 @@ def test_the_source_is_clean_under_strict_warnings(tmp_path, compiler):
     ],
 )
 def test_bad_options_are_refused_and_nothing_is_written(tmp_path, options, words):
-    with pytest.raises(InputError, match=words.replace("(", r"\(")):
+    with pytest.raises(InputError, match=re.escape(words)):
         export(sl.zoo.puma(), tmp_path / "arm.fmu", **options)
     assert list(tmp_path.iterdir()) == []
 

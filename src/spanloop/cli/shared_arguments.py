@@ -185,9 +185,9 @@ def initial_state(
     for name, values in rates.items():
         _put(v, model.v_slice(name), values, f"--v {name}")
     if closed and rates:
-        from spanloop.simulation.initial_state import completed_rates
+        from spanloop.cli.start.initial_rates import rates_around_loops
 
-        v = completed_rates(robot, q, {name: x[0] if len(x) == 1 else x for name, x in rates.items()})
+        v = rates_around_loops(robot, q, rates)
     return q, v
 
 

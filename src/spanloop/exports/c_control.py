@@ -10,6 +10,7 @@ import numpy as np
 from spanloop.compiler.lower import Plan, unrolled
 from spanloop.errors import UnsupportedError
 from spanloop.exports.c_function import Argument, CFunction
+from spanloop.exports.c_requests import torque_note
 from spanloop.model import Model
 from spanloop.simulation.controllers import AppliedForces, Callback, applied_forces, traced
 from spanloop.simulation.inputs import inputs_of
@@ -40,7 +41,7 @@ def control_functions(law: AppliedForces, prefix: str, real: str) -> Iterator[CF
     sizes = {"t": 1, "q": model.nq, "v": model.nv, "u": law.inputs, "z": nz}
     plan = _plan("control", sizes, model.nv, law.command)
     about: tuple[str, ...] = (f"Torques that the controller commands: {len(plan.nodes)} operations.",)
-    result = Argument("tau", model.nv, "torques [N m] or forces [N] at the joints")
+    result = Argument("tau", model.nv, torque_note(model))
     yield CFunction(f"{prefix}_control", plan, _arguments(plan), result, about, prefix, real)
     if not nz:
         return

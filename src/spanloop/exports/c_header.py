@@ -25,26 +25,25 @@ def header(
     functions: Sequence[CFunction],
     motion: CMotion | None,
     law: AppliedForces | None,
+    parameters: Parameters,
     options: Mapping[str, Any],
     file: str,
 ) -> str:
-    """The text of the header; file: the name of the source."""
+    """The text of the header; parameters: those that are inputs; file: the name of the source."""
     upper = prefix.upper()
-    live = any(a.name == "parameters" for f in functions for a in f.arguments)
-    live = live or bool(motion and "p" in motion.motion.schedule.sizes)
     parts = [_title(model, prefix, real, motion, options, comment(file))]
     parts.append(f"#ifndef {upper}_H\n#define {upper}_H\n\n#include <stdint.h>\n\n")
     parts.append('#ifdef __cplusplus\nextern "C" {\n#endif\n\n')
-    parts.append(_sizes(model, upper, motion, law, live))
+    parts.append(_sizes(model, upper, motion, law, parameters))
     parts.append(_order(model, prefix))
-    if live:
-        parts.append(_parameters(model, upper))
+    if parameters.names:
+        parts.append(_parameters(parameters.names, upper))
     parts.append(f"/* Bits of a status. */\nenum {prefix}_status {{\n" + "\n".join(status_enum(prefix)) + "\n};\n\n")
     parts.append(
         f"/* The sentence of the lowest bit of a status. */\nconst char *{prefix}_status_text(int status);\n\n"
     )
-    if live:
-        n = len(Parameters.of(model))
+    if parameters.names:
+        n = len(parameters)
         about = "/* Fill in the model's own numbers, to be changed from there. */\n"
         parts.append(f"{about}void {prefix}_parameters({real} parameters[{n}]);\n\n")
     parts += [f.declaration() + "\n" for f in functions]
@@ -89,11 +88,11 @@ def _shown(x: Any) -> str:
     return text if len(text) <= 60 else "given"
 
 
-def _sizes(model: Model, upper: str, motion: CMotion | None, law: AppliedForces | None, live: bool) -> str:
+def _sizes(model: Model, upper: str, motion: CMotion | None, law: AppliedForces | None, parameters: Parameters) -> str:
     lines = [f'#define {upper}_VERSION "{__version__}"']
     lines += [f"#define {upper}_NQ {model.nq} /* coordinates */", f"#define {upper}_NV {model.nv} /* DoF */"]
-    if live:
-        lines.append(f"#define {upper}_N_PARAMETERS {len(Parameters.of(model))}")
+    if parameters.names:
+        lines.append(f"#define {upper}_N_PARAMETERS {len(parameters)}")
     if law:
         lines.append(f"#define {upper}_CONTROL_INPUTS {law.inputs}")
         lines.append(f"#define {upper}_CONTROL_MEMORY {law.memory}")
@@ -122,7 +121,8 @@ def _order(model: Model, prefix: str) -> str:
             units = _units(joint, letter, count)
             many = f", {count} numbers" if count > 1 else ""
             end = "," if k < len(moving) - 1 else ""
-            note = f"{joint.kind.name} joint {quoted(joint.name)}{many} [{units}]"
+            driven = ", driven: tau and u have its acceleration" if joint.driven and letter == "V" else ""
+            note = f"{joint.kind.name} joint {quoted(joint.name)}{many} [{units}]{driven}"
             lines.append(f"    {prefix.upper()}_{letter}_{name} = {s.start}{end} /* {note} */")
         out += f"/* Where each joint begins in {word}. */\nenum {prefix}_place_in_{letter.lower()} {{\n"
         out += "\n".join(lines) + "\n};\n\n"
@@ -139,8 +139,7 @@ def _units(joint: Joint, letter: str, count: int) -> str:
     return "unit quaternion w, x, y, z" + (", position in m" if count > 4 else "")
 
 
-def _parameters(model: Model, upper: str) -> str:
-    names = Parameters.of(model).names
+def _parameters(names: Sequence[str], upper: str) -> str:
     lines = [
         f"    {upper}_PARAMETER_{word} = {k}{',' if k < len(names) - 1 else ''} /* {quoted(name)} */"
         for k, (name, word) in enumerate(zip(names, identifiers(names), strict=True))

@@ -24,7 +24,6 @@ from spanloop.compiler.render.rollout import HALTED, LOST, NOT_CONVERGED
 from spanloop.compiler.trace import Expression
 from spanloop.exports.c_function import BIT
 from spanloop.exports.portable_motion import PortableMotion
-from spanloop.kernels.lowering import parameter_conditions
 
 CLOSED = "v.closed"  # velocities with the loops closed
 
@@ -225,7 +224,7 @@ class CMotion:
     def _parameter_check(self) -> str:
         """The conditions on parameters, as a function that fills flags."""
         traced = traced_inputs((("parameters", self.motion.schedule.sizes["p"]),))
-        guards = list(parameter_conditions(self.motion.problem.model, traced))
+        guards = self.motion.parameter_guards(traced["parameters"])
         plan = with_flags(Plan.of("parameter_check", traced, (0,), (), guards), self.real)
         found = PortablePlan(plan, (FLAGS,), WHOLE, LENGTH)
         return plan_function(found, f"{self.prefix}_parameter_check", self.real, self.sincos) + "\n"

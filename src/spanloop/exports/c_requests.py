@@ -54,6 +54,14 @@ RESULTS = {
 }
 
 
+def torque_note(model: Model) -> str:
+    """What the entries of tau and of the inputs u of a motion are: of driven joints they are accelerations."""
+    driven = [j.name for j in model.joints if j.driven]
+    if not driven:
+        return NOTES["tau"]
+    return f"{NOTES['tau']}; accelerations [rad/s2 or m/s2] at driven joints: {listed(map(repr, driven), 4)}"
+
+
 @dataclass(frozen=True)
 class Request:
     """A function of the file: its name in C (without the prefix), that of the catalog, and options of sl.compile."""
@@ -143,7 +151,8 @@ def c_function(model: Model, request: Request, kernel: Any, prefix: str, real: s
             "lowering='unrolled' writes them all the same"
         )
     warn_of_size(label, len(plan.nodes))
-    notes = {**NOTES, "forces": f"{NOTES['forces']}: {', '.join(map(repr, request.options.get('forces', ())))}"}
+    notes = {**NOTES, "tau": torque_note(model)}
+    notes["forces"] = f"{NOTES['forces']}: {', '.join(map(repr, request.options.get('forces', ())))}"
     arguments = tuple(Argument(n.replace(".", "_"), size, notes.get(n, n)) for n, size in plan.inputs)
     name, note = RESULTS.get(request.function, ("answer", request.function.replace("_", " ")))
     if "derivative" in request.options:

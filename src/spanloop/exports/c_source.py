@@ -20,10 +20,12 @@ from spanloop.exports.c_function import CFunction, shared_functions, status_text
 from spanloop.exports.c_header import header
 from spanloop.exports.c_motion import CMotion
 from spanloop.exports.c_names import comment, prefix_of
-from spanloop.exports.c_requests import Request, c_functions, requests_of, warn_of_size
+from spanloop.exports.c_requests import Request, c_functions, requests_of, torque_note, warn_of_size
 from spanloop.exports.c_self_test import self_test
+from spanloop.exports.chosen_parameters import as_option, chosen_parameters, parameters_of_file
 from spanloop.exports.portable_motion import PortableMotion
 from spanloop.model import Model
+from spanloop.model.parameters import Parameters
 
 REALS = ("double", "float")
 OF_FUNCTIONS = ("method", "frame", "frames", "expressed_in", "points", "on_singular", "near", "regroup", "open_chain",
@@ -58,6 +60,7 @@ def c_source(
     if real not in REALS:
         raise InputError(f"export: real is {real!r}; expected 'double' or 'float'")
     sincos = f"{prefix}_sincos"
+    parameters = parameters_of_file(model, functions, options)
     motion = _motion(model, prefix, real, sincos, options)
     if motion and functions and (model.loops or model.couplings):
         options = {"near": motion.motion.problem.q[0], **options}
@@ -69,9 +72,11 @@ def c_source(
     if not made and not control and motion is None:
         raise InputError("export: there is nothing to write; name functions, or give step= for a motion")
     every = (*(f for _, _, f in made), *control)
-    facts = header(model, prefix, real, every, motion, law, options, str(Path(file or prefix).with_suffix(".c")))
-    test = self_test(model, prefix, real, made, control, law, motion, options)
-    return CSource(prefix, facts, _source(prefix, real, file, model, every, motion, test), every, motion)
+    facts = header(
+        model, prefix, real, every, motion, law, parameters, options, str(Path(file or prefix).with_suffix(".c"))
+    )
+    test = self_test(model, prefix, real, made, control, law, motion, parameters, options)
+    return CSource(prefix, facts, _source(prefix, real, file, model, every, motion, parameters, test), every, motion)
 
 
 def _known(options: Mapping[str, Any]) -> None:
@@ -90,7 +95,7 @@ def _requests(model: Model, functions: Any, options: Mapping[str, Any]) -> tuple
         if name in RESERVED:
             raise InputError(f"export: {name!r} is the name of another function of the file; choose another")
     shared = {n: options[n] for n in OF_FUNCTIONS if options.get(n) is not None}
-    shared["parameters"] = options.get("parameters", "baked")
+    shared["parameters"] = as_option(chosen_parameters(model, options.get("parameters")), model)
     if names_of(options.get("forces")):
         shared["forces"] = names_of(options["forces"])
     return requests_of(model, functions, shared, bool(options.get("step")))
@@ -117,7 +122,7 @@ def _motion(model: Model, prefix: str, real: str, sincos: str, options: Mapping[
     q, v = given.pop("q", None), given.pop("v", None)
     motion = PortableMotion.of(robot, q, v, step=float(step), dtype=dtype, method=robot.method, **given)
     bodies = names_of(options.get("forces"))
-    words = "inputs of the controller" if options.get("controller") else "torques [N m] or forces [N] at the joints"
+    words = "inputs of the controller" if options.get("controller") else torque_note(model)
     if bodies:
         words += f", then [torque; force] on each of {', '.join(bodies)} at its origin in world axes [N m; N]"
     made = CMotion(motion, prefix, real, sincos, comment(words), bool(bodies))
@@ -133,15 +138,18 @@ def _is_forward(model: Model, method: Any) -> bool:
 
 
 def motion_arguments(model: Model, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of sl.simulate (but for the step) that the options of a C file stand for."""
+    """Arguments of PortableMotion.of (but for the step) that the options of a C file stand for."""
     given = {n: options[n] for n in OF_MOTIONS if options.get(n) is not None}
     controller, inputs, forces = (options.get(n) for n in ("controller", "inputs", "forces"))
     if controller is not None:
         given |= {"controller": controller} | ({} if inputs is None else {"inputs": inputs})
     elif inputs is not None:
         raise InputError("export: inputs= are those of a controller; give controller= too")
-    if options.get("parameters", "baked") == "live":
+    chosen = as_option(chosen_parameters(model, options.get("parameters")), model)
+    if chosen == "live":
         given["parameters"] = model.parameters().values
+    elif chosen != "baked":
+        given["varied"] = chosen
     bodies = names_of(forces)
     if bodies:
         given |= _with_force_inputs(model, bodies, given)
@@ -177,6 +185,7 @@ def _source(
     model: Model,
     functions: Sequence[CFunction],
     motion: CMotion | None,
+    parameters: Parameters,
     test: str,
 ) -> str:
     """The source: checks of the compiler, what all functions share, functions, motion, self-test."""
@@ -186,7 +195,7 @@ def _source(
     parts = [f.source(f"{prefix}_sincos") for f in functions]
     if motion:
         parts.append(motion.source())
-    parts += [_parameters(model, prefix, real, functions, motion), status_text(prefix), test]
+    parts += [_parameters(parameters, prefix, real), status_text(prefix), test]
     rest = "".join(parts)
     shared = {**shared_functions(prefix, real), f"{prefix}_sincos": sincos_function(real, f"{prefix}_sincos") + "\n"}
     used = "".join(text for name, text in shared.items() if f"{name}(" in rest)
@@ -204,12 +213,11 @@ def _guards(real: str) -> str:
     )
 
 
-def _parameters(model: Model, prefix: str, real: str, functions: Sequence[CFunction], motion: CMotion | None) -> str:
-    """The function that fills in the model's own parameters, where they are live."""
-    live = any(a.name == "parameters" for f in functions for a in f.arguments)
-    if not live and not (motion and "p" in motion.motion.schedule.sizes):
+def _parameters(parameters: Parameters, prefix: str, real: str) -> str:
+    """The function that fills in the model's own numbers of the parameters that are inputs."""
+    if not parameters.names:
         return ""
-    values = model.parameters().values
+    values = parameters.values
     numbers = ", ".join(number(float(x), real) for x in values)
     return (
         f"void {prefix}_parameters({real} parameters[{len(values)}])\n{{\n"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from spanloop.errors import InputError, nearest
+from spanloop.exports.control_inputs import refuse_too_few, with_numbers
 from spanloop.kernels.spec import checked_model
 from spanloop.model import Model
 
@@ -40,7 +41,8 @@ def export(
             motion, a table or a function as of sl.simulate.
         step: length of the steps of a motion [s]; without it there is none.
         integrator, q, v, limits, closures, events, contacts, start: of the motion, as of sl.simulate.
-        controller, inputs: a traced controller, as of sl.simulate; a function of the file, and acts in the motion.
+        controller: a traced one, as of sl.simulate; a function of the file, and acts in the motion.
+        inputs: of the controller: numbers at the start, [0.0, 1.0], names, ["target"] (zero), or {"target": 5.0}.
 
     Returns:
         The path of the file.
@@ -65,7 +67,13 @@ def export(
     chosen = names if isinstance(names, Mapping) else (names,) if isinstance(names, str) else tuple(names)
     writer = _writers()[ending]
     _refuse_unknown(writer, ending, options)
-    return writer(model, chosen, Path(where), **options)
+    if ending != ".fmu":  # whose variables have names
+        options = with_numbers(model, options)
+    try:
+        return writer(model, chosen, Path(where), **options)
+    except IndexError:
+        refuse_too_few(model, options.get("controller"), options.get("inputs"))
+        raise
 
 
 def _refuse_unknown(writer: Writer, ending: str, options: Mapping[str, Any]) -> None:

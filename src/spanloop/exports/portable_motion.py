@@ -12,6 +12,7 @@ import numpy as np
 from spanloop.compiler.lower import Schedule
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, UnsupportedError
+from spanloop.kernels.lowering import parameter_conditions
 from spanloop.model import Model
 from spanloop.model.parameters import Varied
 from spanloop.simulation.controllers import Callback
@@ -83,6 +84,12 @@ class PortableMotion:
         if s.controls:
             found["u"] = np.asarray(p.inputs.at(p.batch, np.zeros((1, 1), int)), float)[0, 0]
         return {n: np.asarray(x, float) for n, x in found.items()}
+
+    def parameter_guards(self, p: Sequence[Any]) -> list[Any]:
+        """The conditions on the array "p", which may be traced."""
+        system = self.problem.system
+        every = Varied.of(system.model, system.varied, "export").expanded(p) if system.varied else p
+        return list(parameter_conditions(self.problem.model, {"parameters": every}))
 
 
 def with_varied(problem: Problem, names: tuple[str, ...]) -> Problem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -64,7 +65,7 @@ def input_fault(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
             for joint in spec.model.joints:
                 where = spec.model.q_slice(joint.name)
                 for part in joint.kind.unit_parts(tuple(x[where])):
-                    length = float(np.sqrt(sum(float(v) ** 2 for v in part)))
+                    length = math.hypot(*(float(v) for v in part))
                     if abs(length - 1.0) > UNIT_TOLERANCE:
                         return Refusal(
                             Reason.QUATERNION,

@@ -59,6 +59,7 @@ from spanloop.topology.mechanism import Link
 CLOSURES = ("project", "feedback", "minimal", "none")
 FREQUENCY = 50.0  # rad/s, of the feedback of closure errors, if no gains are given
 SINGULAR = 1e-8  # a margin below this is a singular configuration
+SINGLE_SINGULAR = 1e-4  # the same in single precision, where rounding is 6e-8 of what the margin is a share of
 SLIP = 1e-2  # rad/s or m/s: where Coulomb friction has 71 % of its strength
 ROUNDS = 2  # corrections of position after a step, all with one set of factors
 
@@ -115,6 +116,7 @@ class System:
     strict: bool = True  # a singular configuration is refused
     near: tuple[float, ...] | None = None  # q (nq) of the assembly that the runs are in; None: as near neutral
     stops: tuple[Stop, ...] = ()  # at limits of joints
+    single: bool = False  # steps in single precision
     implicit: bool = False  # stages of implicit steps: armature and torques are added
     switching: Switching | None = None  # what changes during a run
     frozen: bool = False  # nothing changes in a part of a run: the arrays that events change are constants
@@ -429,7 +431,12 @@ class System:
         v = self.closed_velocity(x)
         a, pairs = self.accelerations({**x, "v": v})
         margin = self.margin(x)
-        return v, a, margin, [*pairs, (SINGULAR, margin)] if self.strict else pairs
+        return v, a, margin, [*pairs, (self.least_margin, margin)] if self.strict else pairs
+
+    @property
+    def least_margin(self) -> float:
+        """The margin below which a step is refused."""
+        return SINGLE_SINGULAR if self.single else SINGULAR
 
     def margin(self, x: Arrays) -> Any:
         """The smallest pivot of any constraint row over the row's own admittance: 0 where the loops lose rank.

@@ -19,7 +19,7 @@ from spanloop.simulation.events.endings import Events
 from spanloop.simulation.events.outcomes import outcome_of, too_many, undefined
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import End, Problem
-from spanloop.simulation.system import SINGULAR
+from spanloop.simulation.system import SINGLE_SINGULAR
 from spanloop.simulation.time_loop import Progress, TimeLoop
 from spanloop.trajectory import EndReason, Outcome
 
@@ -316,7 +316,7 @@ class Termination:
         if reason in (EndReason.SINGULAR, EndReason.OPEN):
             return Outcome(reason, f"at t = {t:.6g} s {refusal}", t)
         margin = self._margin(state, step) if self.problem.system.projects else 1.0
-        if margin < max(CLOSE, SINGULAR):
+        if margin < (2.0 * SINGLE_SINGULAR if self.loop.rollout.dtype == np.float32 else CLOSE):
             on = state[self.layout.places["on"]] if "on" in self.layout else None
             return singular_end(self.problem, t, margin, on)
         if refusal is not None:

@@ -257,12 +257,16 @@ def _weak(mechanism, jacobians: Sequence[np.ndarray], dropped: frozenset[int]) -
 
 
 def _torque_yields(mechanism, states: Sequence[np.ndarray]) -> tuple[float, ...]:
-    """The acceleration of each DoF without loops for a unit torque at it, the largest at any of the states (nv,)."""
+    """The acceleration of each DoF without loops for a unit torque at it, the largest at any of the states (nv,).
+
+    0 where no state has a finite mass matrix (coordinates of 1e200): rows that are left out then count as open.
+    """
     n, lengths = mechanism.nv, np.array(mechanism.dof_lengths)
-    found = []
+    found = [np.zeros(n)]
     for q in states:
         M = np.reshape(walk(mass_matrix(mechanism), mechanism, {"q": q.tolist()}), (n, n)).astype(float)
-        found.append(np.diag(np.linalg.pinv(M * np.outer(lengths, lengths))) * lengths)
+        if np.isfinite(M).all():
+            found.append(np.diag(np.linalg.pinv(M * np.outer(lengths, lengths))) * lengths)
     return tuple(np.max(found, axis=0).tolist())
 
 

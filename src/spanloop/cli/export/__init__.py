@@ -34,6 +34,12 @@ EXAMPLES = (
     "spanloop export zoo:pendulum:2 energy --output pendulum.mjs --step 1e-3 --q hinge1=1",
 )
 MOTIONS = (".fmu",)  # files that always hold a motion
+_ONLY = {  # options of some kinds of files: which, and what the others do
+    "float": ((".c",), "this one computes in double precision"),
+    "name": ((".c", ".fmu"), "a module has no prefix"),
+    "unrolled": ((".c", ".mjs", ".wasm"), "an FMU is always unrolled"),
+}
+_OF_MOTIONS = ("integrator", "limits")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,12 +67,29 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     path = Path(chosen.output)
+    _refuse_others(chosen, path.suffix.lower())
     model = with_settings(model_of(chosen.file, **loading(chosen)), settings_of(chosen.set))
     written = export(model, tuple(chosen.functions), path, **_options(chosen, model))
     also = written.with_suffix(".h") if written.suffix.lower() == ".c" else None
     for file in filter(None, (written, also)):
         print(f"written: {file}, {file.stat().st_size / 1000:.1f} kB")
     return 0
+
+
+def _refuse_others(chosen: argparse.Namespace, ending: str) -> None:
+    """InputError for options that this kind of file does not take, in words of the command line."""
+    for option, (ends, why) in _ONLY.items():
+        if getattr(chosen, option) and ending not in ends and f"{ending}," in f"{endings()},":
+            raise InputError(f"{chosen.output}: --{option} is for {' and '.join(ends)} files; {why}. Leave it out")
+    if ending in MOTIONS and chosen.functions:
+        found = " ".join(chosen.functions)
+        raise InputError(
+            f"{chosen.output}: an FMU holds a motion, whose outputs are positions, velocities and energies; "
+            f"it takes no functions ({found}). Leave them out, or name a .c, .mjs or .wasm file"
+        )
+    for option in _OF_MOTIONS:
+        if getattr(chosen, option) and chosen.step is None and ending not in MOTIONS:
+            raise InputError(f"--{option} is of a motion; give --step too, such as --step 1e-3")
 
 
 def _options(chosen: argparse.Namespace, model: Model) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 import subprocess
@@ -40,12 +41,13 @@ def library(source: str, identifier: str) -> bytes | None:
             stacklevel=4,
         )
         return None
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         target = library_name(identifier)
         Path(folder, "unit.c").write_text(source, encoding="utf-8")
         words = [compiler, *OPTIONS.split(), "-fPIC", "-shared", "-fvisibility=hidden", "unit.c", "-o", target]
         words += [] if sys.platform == "win32" else ["-lm"]
-        done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+        own = {**os.environ, **dict.fromkeys(("TMPDIR", "TMP", "TEMP"), folder)}  # nothing is left if it is interrupted
+        done = subprocess.run(words, cwd=folder, env=own, capture_output=True, text=True, check=False)
         if done.returncode:
             raise SpanloopError(
                 f"export: {compiler} did not compile the unit: {done.stderr.strip()[:400]}. "

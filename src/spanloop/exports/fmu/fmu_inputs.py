@@ -7,19 +7,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from spanloop.errors import InputError, nearest
+from spanloop.exports.control_inputs import control_inputs, refuse_without
 from spanloop.model import Model
 from spanloop.simulation.controllers import Callback, Controller, controller_of
+from spanloop.simulation.traced_kernels import takes_inputs
 
 AXES = ("x", "y", "z")
 
 
 @dataclass(frozen=True)
 class Input:
-    """One input: its name, its unit, and what it is."""
+    """One input: its name, its unit, what it is, its value at the start, and whether the user chose its name."""
 
     name: str
     unit: str
     description: str
+    value: float = 0.0
+    is_named: bool = False
 
 
 class UnitInputs(Controller):
@@ -82,19 +86,22 @@ class Actions:
 def actions(model: Model, controller: Any, inputs: Any, torques: Any, forces: Any) -> Actions:
     """The actions of a unit.
 
-    inputs: names of the controller's inputs, or {name: unit}. torques: joints with torque inputs; by default all that
-    are actuated, or none beside a controller. forces: names of bodies with force inputs, or what sl.simulate takes.
+    inputs: those of the controller, as control_inputs.py reads them. torques: joints with torque inputs; by default
+    all that are actuated, or none beside a controller. forces: names of bodies with force inputs, or
+    what sl.simulate takes.
     """
     if isinstance(controller, Callback):
         raise InputError("export: a callback is Python code, which a unit does not have; give a controller that traces")
-    named = _controller_inputs(controller, inputs)
+    refuse_without(controller, inputs, forces)
+    named = _controller_inputs(model, controller, inputs)
     joints = _joints(model, torques, controller)
     bodies = _bodies(model, forces)
     own = None if controller is None else controller_of(controller)
-    if own is not None and own.inputs is not None and own.inputs != len(named):
+    for_forces = own is not None and own.inputs == 0 and callable(forces) and takes_inputs(forces)
+    if own is not None and own.inputs not in (None, len(named)) and not for_forces:
         raise InputError(
-            f"export: the controller takes {own.inputs} inputs, but {len(named)} names are given; "
-            f"expected inputs=[{own.inputs} names]"
+            f"export: the controller takes {own.inputs} inputs, but {len(named)} are given; "
+            f"expected inputs=[{own.inputs} numbers or names]"
         )
     made = UnitInputs(model, joints, own, len(named), 6 * len(bodies))
     every = (*named, *_of_torques(model, joints), *(x for b in bodies for x in _of_body(b)))
@@ -102,13 +109,13 @@ def actions(model: Model, controller: Any, inputs: Any, torques: Any, forces: An
     return Actions(made, None if _is_names(forces) and not bodies else function, every)
 
 
-def _controller_inputs(controller: Any, inputs: Any) -> tuple[Input, ...]:
+def _controller_inputs(model: Model, controller: Any, inputs: Any) -> tuple[Input, ...]:
     if inputs is None:
         return ()
     if controller is None:
-        raise InputError("export: inputs are names of a controller's inputs; no controller is given")
-    pairs = inputs.items() if isinstance(inputs, Mapping) else ((x, "") for x in _names(inputs, "inputs"))
-    return tuple(Input(str(name), str(unit), "input of the controller") for name, unit in pairs)
+        raise InputError("export: inputs= are those of a controller; no controller is given")
+    found = control_inputs(model, inputs)
+    return tuple(Input(x.name, x.unit, "input of the controller", x.value, x.is_named) for x in found)
 
 
 def _joints(model: Model, torques: Any, controller: Any) -> list[str]:

@@ -52,7 +52,7 @@ def write_fmu(
     v: Any = None,
     step: float = 1e-3,
     controller: Any = None,
-    inputs: Sequence[str] | Mapping[str, str] | None = None,
+    inputs: Sequence[str] | Sequence[float] | Mapping[str, str | float] | None = None,
     torques: Sequence[str] | None = None,
     forces: Any = None,
     parameters: Sequence[str] = (),
@@ -75,6 +75,9 @@ def write_fmu(
         raise InputError(f"export: an FMU takes no option {unknown[0]!r}; {nearest(unknown[0], known)}")
     if isinstance(step, bool) or not isinstance(step, int | float) or not 0.0 < step < np.inf:
         raise InputError(f"export: step is {step!r}; expected the length of a step in seconds, a positive number")
+    for option, x in (("energy", energy), ("binary", binary)):
+        if not isinstance(x, bool):
+            raise InputError(f"export: {option} is {x!r}; expected True or False")
     identifier = _identifier(path, name)
     names = chosen_parameters(model, parameters)
     shown = _frames(model, frames)
@@ -82,7 +85,7 @@ def write_fmu(
     if isinstance(feedback, bool) or not isinstance(feedback, int | float) or not 0.0 <= feedback < np.inf:
         raise InputError(f"export: feedback is {feedback!r}; expected a frequency in rad/s, 0 for none")
     motion = {"q": q, "v": v, "step": step, **options}
-    made = _unit(model, acting, names, shown, bool(energy), kinds, float(feedback), motion)
+    made = _unit(model, acting, names, shown, energy, kinds, float(feedback), motion)
     write_file(path, archive(_files(made, identifier, binary)))
     return path
 
@@ -110,10 +113,11 @@ def _unit(
     options: dict[str, Any],
 ) -> _Made:
     live = {"parameters": Parameters.of(model).values} if parameters else {}
+    values = np.array([x.value for x in acting.inputs])
     motion = PortableMotion.of(
         model,
         controller=acting.controller,
-        inputs=np.zeros(len(acting.inputs)) if acting.inputs else None,
+        inputs=values if acting.inputs else None,
         forces=acting.forces,
         **{"limits": "ignore", **options, **live},
     )
@@ -126,7 +130,7 @@ def _unit(
             "export: parameters cannot be changed in a model with contacts, or with limits or events that end or "
             "change the motion, which begin with the exported start. Leave parameters out, or use limits='ignore'"
         )
-    start = {n: np.asarray(x, float) for n, x in motion.start.items()} | {"u": np.zeros(len(acting.inputs))}
+    start = {n: np.asarray(x, float) for n, x in motion.start.items()} | {"u": values}
     has_rates = not why
     own = [closing(system), outputs(system, frames, energy)]
     own += [rates(system)] if has_rates else []
@@ -230,12 +234,15 @@ def _frames(model: Model, frames: Sequence[str] | str) -> list[str]:
 
 def _kinds(kinds: Any, why: str) -> list[str]:
     """The interfaces that the unit offers."""
-    wanted = [kinds] if isinstance(kinds, str) else list(kinds) if kinds else list(KINDS)
-    for x in wanted:
+    given = KINDS if kinds is None else [kinds] if isinstance(kinds, str) else kinds
+    if not isinstance(given, list | tuple) or not given:
+        raise InputError(f"export: kinds is {kinds!r}; expected a list of {' and '.join(map(repr, KINDS))}, or one")
+    for x in given:
         if x not in KINDS:
             raise InputError(f"export: kinds has {x!r}; {nearest(str(x), KINDS)}")
+    wanted = list(dict.fromkeys(given))
     if not why:
         return wanted
-    if kinds and "ModelExchange" in wanted:
+    if kinds is not None and "ModelExchange" in wanted:
         raise UnsupportedError(f"export: Model Exchange is not possible: {why}. Use kinds=['CoSimulation']")
     return ["CoSimulation"]

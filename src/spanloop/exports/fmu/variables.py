@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -61,6 +62,7 @@ def variables(
             Variable(f"der({x.name})", RATE, "rates", k, per_second(x.unit), f"rate of {x.name}", state=first + k)
             for k, x in enumerate(states)
         ]
+    _refuse_taken([legal(x.name) for x in inputs if x.is_named], [legal(x.name) for x in found])
     names = _distinct([legal(x.name) for x in found])
     return [
         replace(x, name=name, unit=legal(x.unit), description=legal(x.description), reference=k)
@@ -119,6 +121,14 @@ def _outputs(model: Model, frames: Sequence[str], energy: bool) -> Iterable[Vari
 def legal(name: str) -> str:
     """A name without characters that XML or flat names do not allow."""
     return _FORBIDDEN.sub("_", name)
+
+
+def _refuse_taken(chosen: Sequence[str], every: Sequence[str]) -> None:
+    """InputError for an input of a name that another variable has, which would have to change its own."""
+    counts = Counter(every)
+    for name in chosen:
+        if counts[name] > 1:
+            raise InputError(f"export: inputs names {name!r}, which is the name of another variable; choose another")
 
 
 def _distinct(names: Sequence[str]) -> list[str]:

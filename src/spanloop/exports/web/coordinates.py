@@ -23,10 +23,13 @@ def coordinates(model: Model) -> list[dict[str, str]]:
 
 
 def degrees_of_freedom(model: Model) -> list[dict[str, str]]:
-    """Of each entry of v its name, its joint, and the unit of its rate and of its torque or force."""
+    """Of each entry of v its name, its joint, the unit of its rate, and that of its entry of tau.
+
+    That entry is a torque or force; of a driven joint it is the acceleration.
+    """
     out = []
     for j in model.joints:
         for name, unit in zip(j.kind.dof_names(j.name), j.kind.units, strict=True):
-            effort = {"rad": "N m", "m": "N"}.get(unit, f"J/({unit})")
+            effort = f"{unit}/s2" if j.driven else {"rad": "N m", "m": "N"}.get(unit, f"J/({unit})")
             out.append({"name": name, "joint": j.name, "unit": f"{unit}/s", "effort": effort})
     return out

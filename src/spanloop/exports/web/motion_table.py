@@ -10,7 +10,6 @@ from spanloop.compiler.portable.memory import LOGGED
 from spanloop.compiler.portable.wasm_program import Program
 from spanloop.exports.portable_motion import PortableMotion
 from spanloop.exports.web.coordinates import degrees_of_freedom
-from spanloop.kernels.lowering import parameter_conditions
 
 CHECK = "checkParameters"  # the function that tests live parameters, () -> status
 CLOSED = "v.closed"
@@ -21,7 +20,7 @@ def add_motion(program: Program, motion: PortableMotion) -> None:
     program.add_schedule(motion.schedule)
     if "p" in motion.schedule.sizes:
         traced = traced_inputs((("p", motion.schedule.sizes["p"]),))
-        guards = list(parameter_conditions(motion.problem.model, {"parameters": traced["p"]}))
+        guards = motion.parameter_guards(traced["p"])
         program.add_kernel(CHECK, Plan.of("parameter_check", traced, (0,), (), guards), reads=["p"])
 
 

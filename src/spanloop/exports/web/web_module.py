@@ -20,8 +20,9 @@ from spanloop.compiler.portable.wasm_program import Program
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, nearest
 from spanloop.exports.c_function import BIT, STATUS
-from spanloop.exports.c_requests import NOTES, RESULTS, Request, requests_of
+from spanloop.exports.c_requests import NOTES, RESULTS, Request, requests_of, torque_note
 from spanloop.exports.c_source import OF_FUNCTIONS, OF_MOTIONS, motion_arguments, names_of
+from spanloop.exports.chosen_parameters import as_option, chosen_parameters, parameters_of_file
 from spanloop.exports.portable_motion import PortableMotion
 from spanloop.exports.web.coordinates import coordinates, degrees_of_freedom
 from spanloop.exports.web.motion_table import CHECK, add_motion, motion_table
@@ -41,11 +42,14 @@ class WebFunction:
     request: Request
     plan: Plan
     about: str
+    tau: str  # what the input tau is
 
     @property
     def inputs(self) -> list[tuple[str, str, int, str]]:
         """Of each input its name, its array, its size, and what it is."""
-        return [(_camel(n), f"{self.name}.{n}", size, NOTES.get(n, n)) for n, size in self.plan.inputs]
+        return [
+            (_camel(n), f"{self.name}.{n}", size, {**NOTES, "tau": self.tau}.get(n, n)) for n, size in self.plan.inputs
+        ]
 
     @property
     def answer(self) -> str:
@@ -63,11 +67,13 @@ class WebModule:
     program: Program
     bodies: tuple[str, ...]  # those whose forces are inputs of the motion
     is_controlled: bool
+    parameters: Parameters  # those that are inputs
 
     @staticmethod
     def of(model: Model, functions: Sequence[str] | Mapping[str, Any], options: Mapping[str, Any]) -> WebModule:
         """The module of functions of sl.compile and, with step=, of a motion; options as of sl.export."""
         _check(options)
+        parameters = parameters_of_file(model, functions, options)
         found = tuple(_functions(model, functions, options))
         motion = _motion(model, options)
         if not found and motion is None:
@@ -78,13 +84,11 @@ class WebModule:
         for f in found:
             program.add_kernel(f.name, f.plan, write=f.answer, reads=[array for _, array, _, _ in f.inputs])
         controlled = options.get("controller") is not None
-        return WebModule(model, found, motion, program, names_of(options.get("forces")), controlled)
+        return WebModule(model, found, motion, program, names_of(options.get("forces")), controlled, parameters)
 
     def table(self) -> dict[str, Any]:
         """The description of the module, for JSON."""
-        model, live = self.model, any(n == "parameters" for f in self.functions for n, _ in f.plan.inputs)
-        live = live or bool(self.motion and "p" in self.motion.schedule.sizes)
-        p = model.parameters()
+        model, p = self.model, self.parameters
         return {
             "spanloop": __version__,
             "model": {
@@ -95,9 +99,7 @@ class WebModule:
                 "dofs": degrees_of_freedom(model),
                 "bodies": [b.name for b in model.bodies],
                 "neutral": [float(x) for x in model.neutral()],
-                "parameters": {"names": list(Parameters.of(model).names), "values": p.values.tolist()}
-                if live
-                else None,
+                "parameters": {"names": list(p.names), "values": p.values.tolist()} if p.names else None,
             },
             "functions": {f.name: self._function(f) for f in self.functions},
             "motion": motion_table(self.motion, self.program, self.bodies, self.is_controlled) if self.motion else None,
@@ -134,7 +136,7 @@ def _check(options: Mapping[str, Any]) -> None:
 
 def _functions(model: Model, functions: Any, options: Mapping[str, Any]):
     shared = {n: options[n] for n in OF_FUNCTIONS if options.get(n) is not None}
-    shared["parameters"] = options.get("parameters", "baked")
+    shared["parameters"] = as_option(chosen_parameters(model, options.get("parameters")), model)
     if names_of(options.get("forces")):
         shared["forces"] = names_of(options["forces"])
     taken: dict[str, str] = {}
@@ -148,7 +150,8 @@ def _functions(model: Model, functions: Any, options: Mapping[str, Any]):
         about = RESULTS.get(request.function, ("", request.function.replace("_", " ")))[1]
         if "derivative" in request.options:
             about = f"derivative ({request.options['derivative']}) of {request.function}"
-        yield WebFunction(name, request, unrolled_only(f"export: {request.function}", plan, "WebAssembly"), about)
+        plan = unrolled_only(f"export: {request.function}", plan, "WebAssembly")
+        yield WebFunction(name, request, plan, about, torque_note(model))
 
 
 def _motion(model: Model, options: Mapping[str, Any]) -> PortableMotion | None:

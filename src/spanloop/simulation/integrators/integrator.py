@@ -108,6 +108,8 @@ def _is_positive(x: object) -> bool:
 def schedule(system: System, events: Events, name: str, dtype: str, compact: bool = False) -> Schedule:
     """The schedule of one step of an integrator with fixed steps; compact: of shorter code that takes longer."""
     system = _taken_implicitly(system, name)
+    if dtype == "float32":
+        system = replace(system, single=True)
     builder = ScheduleBuilder(system, events, dtype, implicit.linearized if system.implicit else None, compact)
     FIXED_STEP[name](builder)
     return builder.schedule()

@@ -34,7 +34,7 @@ from spanloop.simulation.controllers import traced
 from spanloop.simulation.events.endings import Events
 from spanloop.simulation.events.located_step import IN_PLACE, LocatedStep, state_sizes
 from spanloop.simulation.minimal import step as minimal
-from spanloop.simulation.system import ROUNDS, SINGULAR, System
+from spanloop.simulation.system import ROUNDS, System
 
 OPEN = 1e-6  # rad, or of the loop's length: a step after which a loop is open by more fails
 ACTING, ROW_FORCES = "tau.acting", "row.forces"  # torques at joints (nv), forces of closure rows (n_rows)
@@ -220,7 +220,7 @@ class ScheduleBuilder:
             return (system.row_rates_that_close(x),), ()
 
         def close(x):
-            pairs = [(SINGULAR, x["margin"][0])] if system.strict else []
+            pairs = [(system.least_margin, x["margin"][0])] if system.strict else []
             return ([a + b for a, b in zip(x["v"], x["change"], strict=True)],), pairs
 
         if not system.projects:

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spanloop.math.scalar import where
-from spanloop.simulation.system import SINGULAR, Pairs, System
+from spanloop.simulation.system import Pairs, System
 
 TRUST = 0.01  # of the margin: by how much of the square of all rates a step may miss
 NOISE = 1e-10  # (rad/s)²: speeds that are nothing
@@ -32,7 +32,7 @@ def begin(system: System, x: Arrays) -> Answers:
     T, _ = system.actuated_rates(x)
     v, margin = system.completion.velocity(T, x["v"]), system.completion.margin(T)
     a, pairs = system.accelerations({**x, "v": v})
-    return (a, v, [margin], [y for row in T for y in row], [0.0]), [*pairs, (SINGULAR, margin)]
+    return (a, v, [margin], [y for row in T for y in row], [0.0]), [*pairs, (system.least_margin, margin)]
 
 
 def accelerate(system: System, x: Arrays, most: float) -> Answers:

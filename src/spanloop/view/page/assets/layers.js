@@ -59,11 +59,6 @@ class Stage {
     return this.data.bodies[k].segment_of ?? k;
   }
 
-  // the matrix that the shapes of a body are drawn with
-  modelOf(k) {
-    return this.at[k];
-  }
-
   joint(solid, joint) {
     const size = joint.mark / 0.019;
     const color = [0.2, 0.25, 0.29];
@@ -218,7 +213,7 @@ class Stage {
     if (camera.eye()[2] > this.data.ground) this.shadows(seen, dark);
     this.bodies.forEach((body, k) => {
       if (!this.isThere(k)) return;
-      d.use('solid', { ...lit, model: this.modelOf(k), tint: this.pointed === this.owner(k) + 1 ? [1, 1, 1, 0.35] : [0, 0, 0, 0] });
+      d.use('solid', { ...lit, model: this.at[k], tint: this.pointed === this.owner(k) + 1 ? [1, 1, 1, 0.35] : [0, 0, 0, 0] });
       d.draw(body);
       if (this.shown.joints) d.draw(this.joints[k]);
       if (this.shown.frames) d.draw(this.frames[k]);
@@ -269,7 +264,7 @@ class Stage {
     d.shadow(() => this.bodies.forEach((body, k) => {
       if (!this.isThere(k)) return;
       if (this.at[k][14] < g - 0.1 * this.data.size) return; // it has fallen through the floor
-      d.use('plain', { seen, model: product(flat, this.modelOf(k)), paint: [0, 0, 0, dark ? 0.42 : 0.16] });
+      d.use('plain', { seen, model: product(flat, this.at[k]), paint: [0, 0, 0, dark ? 0.42 : 0.16] });
       d.draw(body);
     }));
   }
@@ -366,7 +361,7 @@ class Stage {
     return d.bytesAt(x, y, reach, () => {
       this.bodies.forEach((body, k) => {
         if (!this.isThere(k)) return;
-        d.use('plain', { seen, model: this.modelOf(k), paint: paintOf(this.owner(k) + 1) });
+        d.use('plain', { seen, model: this.at[k], paint: paintOf(this.owner(k) + 1) });
         d.draw(body);
         if (this.shown.joints) d.draw(this.joints[k]);
       });

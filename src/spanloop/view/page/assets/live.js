@@ -269,13 +269,19 @@ class Live {
     this.notice.append(again);
   }
 
+  // whether the run has not begun because lengths are on their way
+  get waits() {
+    return !this.run.count && this.controls.onTheWay;
+  }
+
   // once for every picture of the screen; true if there is something new to draw
   tick(now) {
     if (!this.ready) return false;
     if (this.grabs.any) this.pointer.aim();
     const begun = performance.now();
     if (this.controls.continue()) [this.moved, this.stale] = [false, true];
-    this.clock.tick(now, () => this.advance());
+    if (this.waits) this.clock.fresh();
+    else this.clock.tick(now, () => this.advance());
     if (this.grabs.any && !this.clock.playing) {
       this.grabs.apply(false);
       this.stale = true;
@@ -290,12 +296,12 @@ class Live {
   shown(now) {
     if (!this.ready) return;
     const pull = [...this.grabs.held.values()].reduce((sum, g) => sum + lengthOf(g.force), 0);
-    this.plots.sample(this.run, pull, this.clock.speed);
-    this.plots.draw(now);
+    this.plots.sample(this.run, pull, this.clock.speed, !this.clock.playing || this.waits);
+    if (!this.plots.draw(now)) this.changed();
     this.pointer.show(this.clock.playing);
     this.widen();
     this.time.textContent = `${this.run.time.toFixed(2)} s`;
-    this.words.textContent = this.clock.words();
+    this.words.textContent = this.waits ? 'lengths on their way' : this.clock.words();
     this.canvasCursor();
     if (!this.first && this.run.count) this.first = performance.now(); // ms from the page's start to its first moving picture
   }

@@ -1,8 +1,9 @@
 // ---- sliders: inputs, gravity, damping, gains, and lengths that reassemble the mechanism
 
 const KINDS = {
-  world: 'World', gain: 'Gains', target: 'Targets of the joints', torque: 'Torques and forces at the joints', parameter: 'Parameters',
+  world: 'World', gain: 'Gains', target: 'Added to the targets of the joints', torque: 'Added torques and forces at the joints', parameter: 'Parameters',
 };
+const ADDED = ['target', 'torque']; // kinds that add to what there is
 const MOVES = 8; // steps of a continuation in a frame, at most
 
 // all that a slider can change: kind, label, range, unit, and the array and place that it writes to
@@ -30,7 +31,7 @@ class Slider {
   // changed(slider): the number was moved by hand
   constructor(spec, changed) {
     Object.assign(this, { spec, wanted: spec.value });
-    this.row = element('div', spec.label.length > 13 ? 'slider long' : 'slider');
+    this.row = element('div', spec.label.length > 13 || spec.increment > 0 ? 'slider long' : 'slider');
     const label = element('label', '', spec.label);
     this.input = Object.assign(element('input'), { type: 'range', min: spec.low, max: spec.high, step: 'any', id: `live-${spec.kind}-${spec.label}` });
     label.htmlFor = this.input.id;
@@ -59,13 +60,18 @@ class Slider {
   to(x, changed) {
     this.wanted = x;
     this.note.hidden = true;
-    this.show(x);
+    if (!(this.spec.increment > 0)) this.show(x);
     changed(this);
   }
 
-  show(x) {
-    this.input.value = String(x);
-    const words = `${shortNumber(Number(x.toPrecision(3)))}${this.spec.unit ? ` ${this.spec.unit}` : ''}`;
+  // now: what the mechanism has while it is on its way to x
+  show(x, now = x) {
+    if (Number(this.input.value) !== x) this.input.value = String(x);
+    const digits = (y) => shortNumber(Number(y.toPrecision(3)));
+    const sign = x > 0 && ADDED.includes(this.spec.kind) ? '+' : '';
+    const way = digits(now) === digits(x) ? '' : `${digits(now)} → `;
+    const words = `${way}${sign}${digits(x)}${this.spec.unit ? ` ${this.spec.unit}` : ''}`;
+    if (this.value.textContent === words) return;
     this.value.textContent = words;
     this.input.setAttribute('aria-valuetext', words);
   }
@@ -115,7 +121,7 @@ class Controls {
   set(s) {
     const { array, places, increment, kind } = s.spec;
     this.changed();
-    if (increment > 0) return;
+    if (increment > 0) return s.show(s.wanted, this.run.numbers[this.at(s)]);
     if (kind === 'parameter') return this.tried(s);
     for (const [k, share] of places || [[s.spec.place, 1]]) this.run.numbers[this.run.live.places[array] + k] = share * s.wanted;
   }
@@ -133,8 +139,14 @@ class Controls {
 
   // lengths as they are at the start; from there they go to their sliders again
   reset() {
+    for (const s of this.sliders) s.note.hidden = true;
     for (const s of this.lengths) this.run.numbers[this.at(s)] = s.spec.value;
     this.share = 1;
+  }
+
+  // whether a length is not yet where its slider is
+  get onTheWay() {
+    return this.lengths.some((s) => this.run.numbers[this.at(s)] !== s.wanted);
   }
 
   // ---- lengths: the loops stay closed by continuation (live_parameters.py)
@@ -142,10 +154,11 @@ class Controls {
   // some steps of a continuation; true if something has moved
   continue() {
     let moved = false;
-    for (let k = 0; k < MOVES && this.lengths.some((s) => this.run.numbers[this.at(s)] !== s.wanted); k++) {
+    for (let k = 0; k < MOVES && this.onTheWay; k++) {
       [moved, this.arrived] = [true, false];
       if (!this.nearer() && this.share < this.run.live.continuation.least_share) this.stop();
     }
+    if (moved) for (const s of this.lengths) s.show(s.wanted, this.run.numbers[this.at(s)]);
     if (moved || this.arrived) return moved;
     for (let k = 0; k < 2; k++) this.closed(() => true); // errors end at rounding
     this.arrived = true;

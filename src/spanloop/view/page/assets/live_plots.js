@@ -12,8 +12,10 @@ class LivePlot extends Plot {
     this.frame.style.cursor = 'default';
   }
 
-  add(time, row) {
+  // again: in place of the last one
+  add(time, row, again) {
     const { ring } = this;
+    if (again && ring.count) [ring.next, ring.count] = [(ring.next - 1 + KEPT) % KEPT, ring.count - 1];
     ring.times[ring.next] = time;
     ring.values.set(row, ring.next * this.width);
     ring.next = (ring.next + 1) % KEPT;
@@ -63,34 +65,39 @@ class LivePlots {
   }
 
   clear() {
-    [this.sampled, this.zero] = [-Infinity, undefined];
+    [this.sampled, this.loose, this.zero] = [-Infinity, false, undefined];
     this.all.forEach((p) => p.clear());
   }
 
-  // a sample of the run now, unless the last is too recent
-  sample(run, pull, speed) {
-    if (Math.abs(run.time - this.sampled) < (WINDOW / KEPT) * Math.min(speed, 1)) return;
+  // a sample of the run now, unless the last is too recent; while it stands still, one that the next replaces
+  sample(run, pull, speed, still) {
+    const near = Math.abs(run.time - this.sampled) < (WINDOW / KEPT) * Math.min(speed, 1);
+    if (near && !still) return;
     const energy = run.kernel('energy');
     if (!energy) return;
-    this.sampled = run.time;
-    if (this.zero === undefined) this.zero = energy[1];
+    const again = this.loose || run.time === this.sampled;
+    this.loose = near && run.time !== this.sampled;
+    if (!near) this.sampled = run.time;
+    if (!run.count || this.zero === undefined) this.zero = energy[1];
     const potential = energy[1] - this.zero;
-    this.energy.add(run.time, [energy[0], potential, energy[0] + potential]);
+    this.energy.add(run.time, [energy[0], potential, energy[0] + potential], again);
     const largest = ({ first, count }) => Math.max(LEAST, ...this.stage.errors.subarray(first, first + count).map(Math.abs));
-    if (this.closures && this.stage.errors) this.closures.add(run.time, run.live.kernels.closure.loops.map(largest));
+    if (this.closures && this.stage.errors) this.closures.add(run.time, run.live.kernels.closure.loops.map(largest), again);
     const forces = this.forces ? run.kernel('loop_forces') : null;
-    if (forces) this.forces.add(run.time, this.loops.map((x) => forces[x.first]));
-    if (this.torques) this.torques.add(run.time, this.joints.map((x) => run.view(run.live.torques)[x.k]));
-    this.pulls.add(run.time, [pull]);
+    if (forces) this.forces.add(run.time, this.loops.map((x) => forces[x.first]), again);
+    if (this.torques) this.torques.add(run.time, this.joints.map((x) => run.view(run.live.torques)[x.k]), again);
+    this.pulls.add(run.time, [pull], again);
   }
 
+  // false if the last drawing is too recent: later then
   draw(now) {
-    if (now - this.drawn < REDRAW) return;
+    if (now - this.drawn < REDRAW) return false;
     this.drawn = now;
     const visible = (p) => {
       const box = p.frame.getBoundingClientRect();
       return box.bottom > 0 && box.top < window.innerHeight;
     };
     this.all.filter(visible).forEach((p) => p.draw());
+    return true;
   }
 }

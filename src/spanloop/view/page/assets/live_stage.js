@@ -17,12 +17,6 @@ SHADERS.distance = [ // how far the nearest surface is from the eye, in three by
   }`,
 ];
 
-function inverseOf(m) {
-  const columns = [cross(m[1], m[2]), cross(m[2], m[0]), cross(m[0], m[1])];
-  const determinant = dot(m[0], columns[0]);
-  return [0, 1, 2].map((r) => columns.map((c) => c[r] / determinant));
-}
-
 // numbers of an object, written over from an offset on
 function rewrite({ gl }, object, offset, numbers) {
   gl.bindBuffer(gl.ARRAY_BUFFER, object.buffer);
@@ -49,12 +43,13 @@ class LiveStage extends Stage {
     this.contacts.names = run ? [] : names;
     this.travel = [0, 0, 0];
     for (const x of this.lengths || []) x.joint.at.splice(12, 3, ...x.joint.first);
+    for (const k of this.limbs ? this.limbs.keys() : []) this.reshape(k, this.data.bodies[k].shapes);
+    this.limbs = new Map(); // by body: its shapes with limbs that follow their joints
     if (!run) return;
     const loops = run.live.kernels.closure ? run.live.kernels.closure.loops : [];
     this.rows = new Map(loops.map((x) => [x.name, x]));
     this.closures = this.closures.filter((c, k, all) => this.rows.has(c.name) && all.findIndex((x) => x.name === c.name) === k);
     this.arrows = [];
-    this.stretched = new Map();
     this.lengths = run.live.parameters.map((x) => this.length(x)).filter(Boolean);
     this.trails = this.followed().map((at) => this.emptyTrail(at));
   }
@@ -67,7 +62,7 @@ class LiveStage extends Stage {
     this.time = this.run.time;
     [this.nearest, this.index, this.share, this.segment] = [0, 0, 0, 0];
     this.placeAll(poses);
-    this.lengths.forEach((x) => x.changed() && this.stretch(x.joint.parent));
+    this.lengths.forEach((x) => x.changed() && this.stretch(x.joint));
     this.errors = this.run.kernel('closure');
     this.worst = this.errors ? this.errors.reduce((a, x) => Math.max(a, Math.abs(x)), 0) : 0;
     this.trails.forEach((t) => this.grow(t));
@@ -111,12 +106,7 @@ class LiveStage extends Stage {
     if (!this.run) super.drawMoments(lit);
   }
 
-  // ---- lengths: bodies whose joints have moved are drawn stretched
-
-  modelOf(k) {
-    const own = this.run && this.stretched.get(k);
-    return own ? product(this.at[k], own) : this.at[k];
-  }
+  // ---- lengths: a limb of a stand-in that ends at the joint follows it; elsewhere a rod leads from the old place to the new
 
   // the joint that a parameter moves on its carrier, if it is of that kind
   length({ name, place }) {
@@ -125,6 +115,7 @@ class LiveStage extends Stage {
     if (!joint) return null;
     const k = 12 + 'xyz'.indexOf(parts[2]);
     joint.first = joint.first || joint.at.slice(12, 15);
+    joint.limb = this.limbOf(joint);
     const changed = () => {
       const now = this.run.view('p')[place];
       if (joint.at[k] === now) return false;
@@ -134,16 +125,53 @@ class LiveStage extends Stage {
     return { joint, changed };
   }
 
-  // the linear map that takes the ends of a body from where they were to where they are, and moves little else
-  stretch(body) {
-    const ends = this.data.joints.filter((j) => j.parent === body).map((j) => [j.first || j.at.slice(12, 15), j.at.slice(12, 15)]);
-    for (const c of this.data.closures)
-      for (const [k, at] of [[c.a, c.at_a], [c.b, c.at_b]]) if (k === body) ends.push([at.slice(12, 15), at.slice(12, 15)]);
-    const sum = (f) => [0, 1, 2].map((r) => [0, 1, 2].map((c) => ends.reduce((x, end) => x + f(end, r, c), 0)));
-    const squares = inverseOf(sum(([p], r, c) => p[r] * p[c]).map((row, r) => row.map((x, c) => x + (r === c ? 1e-8 * this.data.size ** 2 : 0))));
-    const ways = sum(([p, now], r, c) => (now[r] - p[r]) * p[c]);
-    const column = (c) => [0, 1, 2].map((r) => (r === c ? 1 : 0) + dot(ways[r], [0, 1, 2].map((i) => squares[i][c])));
-    this.stretched.set(body, frameOf(column(0), column(1), column(2), [0, 0, 0]));
+  // the capsule of a stand-in that ends at a joint's first place, and at nothing else that is attached; -1: none does
+  limbOf(joint) {
+    const { bodies, joints, closures, frames, size } = this.data;
+    const isThere = (at) => lengthOf(subtract(at.slice(12, 15), joint.first)) < 0.012 * size; // stand_ins.py joins what is nearer than 0.01
+    const others = [
+      ...joints.filter((j) => j !== joint && j.parent === joint.parent).map((j) => (j.first ? frameOf([1, 0, 0], [0, 1, 0], [0, 0, 1], j.first) : j.at)),
+      ...closures.flatMap((c) => [[c.a, c.at_a], [c.b, c.at_b]]).filter(([k]) => k === joint.parent).map(([, at]) => at),
+      ...frames.filter((f) => f.body === joint.parent).map((f) => f.at),
+    ];
+    if (others.some(isThere)) return -1;
+    const ends = ({ size: [, length], at }) => lengthOf(subtract(pointOf(at, [0, 0, length / 2]), joint.first)) < 1e-6 * size;
+    return (this.run.live.limbs[joint.parent] || []).find((k) => ends(bodies[joint.parent].shapes[k])) ?? -1;
+  }
+
+  // the limb from where it begins to where its joint is now
+  stretch(joint) {
+    const { parent, limb, at } = joint;
+    if (limb < 0) return;
+    const shape = this.data.bodies[parent].shapes[limb];
+    const start = pointOf(shape.at, [0, 0, -shape.size[1] / 2]);
+    const way = subtract(at.slice(12, 15), start);
+    const axes = lengthOf(way) > 1e-6 * this.data.size ? alongZ(way) : alongZ(subtract(joint.first, start));
+    const shapes = this.limbs.get(parent) || [...this.data.bodies[parent].shapes];
+    shapes[limb] = { ...shape, size: [shape.size[0], lengthOf(way)], at: [...frameOf(...axes, add(start, scaled(0.5, way)))] };
+    this.limbs.set(parent, shapes);
+    this.reshape(parent, shapes);
+  }
+
+  // other numbers for as many corners
+  reshape(k, shapes) {
+    const solid = new Solid();
+    shapes.forEach((x) => solid.shape(x, colorOf(this.data.bodies[k].color), this.data.meshes));
+    rewrite(this.drawing, this.bodies[k], 0, new Float32Array(solid.numbers));
+  }
+
+  // rods, also from where a joint was on its carrier to where it is now
+  eachSlide(visit) {
+    super.eachSlide(visit);
+    const moved = this.run ? new Set(this.lengths.map((x) => x.joint)) : [];
+    for (const { parent, first, at, limb } of moved) {
+      const way = subtract(at.slice(12, 15), first);
+      if (limb >= 0 || lengthOf(way) < 0.003 * this.data.size) continue;
+      const [x, y, z] = alongZ(way);
+      const r = 0.008 * this.data.size;
+      const rod = frameOf(scaled(r, x), scaled(r, y), scaled(lengthOf(way), z), add(first, scaled(0.5, way)));
+      visit(product(this.at[parent], rod), parent);
+    }
   }
 
   // ---- trails: a ring of parts, the oldest is written over
@@ -181,7 +209,7 @@ class LiveStage extends Stage {
     const [low, high] = [[Infinity, Infinity, Infinity], [-Infinity, -Infinity, -Infinity]];
     (this.run.live.boxes || []).forEach((box, k) => {
       for (let corner = 0; box && corner < 8; corner++) {
-        const p = pointOf(this.modelOf(k), [0, 1, 2].map((i) => box[corner & (1 << i) ? 3 + i : i]));
+        const p = pointOf(this.at[k], [0, 1, 2].map((i) => box[corner & (1 << i) ? 3 + i : i]));
         for (let i = 0; i < 3; i++) [low[i], high[i]] = [Math.min(low[i], p[i]), Math.max(high[i], p[i])];
       }
     });
@@ -249,8 +277,8 @@ class LiveStage extends Stage {
         d.draw(object);
       };
       this.bodies.forEach((body, k) => {
-        paint(body, this.modelOf(k));
-        if (this.shown.joints) paint(this.joints[k], this.modelOf(k));
+        paint(body, this.at[k]);
+        if (this.shown.joints) paint(this.joints[k], this.at[k]);
       });
       if (this.shown.loops) this.eachLoop(paint);
     });

@@ -150,13 +150,14 @@ def _headline(model: Model) -> str:
 
 
 def _live_part(motion: LiveMotion, seen: Scene, q: np.ndarray) -> dict[str, Any]:
-    """The motion's own data, and what the picture needs: boxes of bodies, and how camera and floor behave."""
+    """The motion's own data, and what the picture needs: boxes of bodies, limbs of stand-ins, and how camera and floor behave."""
     model = motion.motion.problem.model
     at = poses(Dynamics(model, target="python"), np.asarray(q, float))
     lowest = float(np.nanmin(extent_points(seen, at[None])[..., 2]))
     floats = bool(seen.floats)
     return {
         "boxes": [_box(b.shapes) for b in seen.bodies],
+        "limbs": [[k for k, s in enumerate(b.shapes) if s.derived and s.kind == "capsule"] for b in seen.bodies],
         "travels": floats,
         "hangs": not floats and floor_height(seen.surfaces) is None and lowest <= -0.1 * seen.size,
         **motion.data(),

@@ -1,0 +1,1 @@
+"""The start of a motion from arguments of the command line."""
