@@ -98,7 +98,9 @@ class _Both:
 
     def compare(self, j: int, state: list[np.ndarray]) -> None:
         given = dict(zip(("q", "v", "tau"), state, strict=True)) | {"a": state[2]}
-        given |= {n: np.ones(size) if n == "active" else np.zeros(size) for n, size in self.kernel.inputs if n not in given}
+        given |= {
+            n: np.ones(size) if n == "active" else np.zeros(size) for n, size in self.kernel.inputs if n not in given
+        }
         inputs = [np.ascontiguousarray(given[n], float) for n, _ in self.kernel.inputs]
         own, other = self._machine(inputs), self._wasm(inputs)
         if own is None or other is None:

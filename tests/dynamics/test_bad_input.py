@@ -534,3 +534,12 @@ def test_coordinates_that_are_not_finite_are_refused_where_some_joints_are_named
     for call in (robot.inverse_dynamics, robot.solve_inverse):
         with says(StateError, "q[0] (joint 'crank_hinge') is nan; every number must be finite"):
             call(q * np.nan, rest, {"crank_hinge": 1.0})
+
+
+@pytest.mark.parametrize("size", [1e155, 1e300])
+def test_quaternions_whose_squares_overflow_are_refused_with_a_sentence(size):
+    robot = sl.Dynamics(zoo.quadruped())
+    q = robot.model.neutral()
+    q[2] = size
+    with pytest.raises(sl.errors.StateError, match="is a quaternion of length"):
+        robot.forward_dynamics(q, np.zeros(robot.model.nv), np.zeros(robot.model.nv))

@@ -186,7 +186,7 @@ def test_both_files_are_written_or_none(tmp_path, monkeypatch):
 
 def test_a_header_that_is_not_ours_is_not_overwritten(tmp_path):
     (tmp_path / "arm.h").write_text("/* mine */\n")
-    with pytest.raises(InputError, match="no header of spanloop"):
+    with pytest.raises(InputError, match=r"arm\.h is there, and spanloop did not write it"):
         sl.export(zoo.pendulum(), ["energy"], tmp_path / "arm.c")
     assert [p.name for p in tmp_path.iterdir()] == ["arm.h"]
     with pytest.raises(FileError, match="there is no folder"):
@@ -232,5 +232,51 @@ def test_looped_kernels_and_large_ones_are_named_with_their_size(tmp_path, monke
 
 
 def test_closed_mechanisms_have_no_inverse_dynamics_of_their_own(tmp_path):
-    with pytest.raises(SpanloopError, match="inverse_dynamics"):
-        sl.export(zoo.four_bar(), ["inverse_dynamics"], tmp_path / "arm.c")
+    for file in ("arm.c", "arm.mjs"):
+        with pytest.raises(UnsupportedError, match=r"inverse_dynamics.*sl\.control\.computed_torque"):
+            sl.export(zoo.four_bar(), ["inverse_dynamics"], tmp_path / file)
+
+
+@pytest.mark.parametrize("file", ["arm.c", "arm.mjs", "arm.wasm"])
+@pytest.mark.parametrize(
+    ("functions", "words"),
+    [
+        (None, "functions is None; expected names of functions"),
+        (5, "functions is 5; expected names"),
+        ([None], "None is no name of a function"),
+        ({"a": None}, "the function 'a' is None; expected a name as 'pose'"),
+        ({"a": {"function": "pose", "frame": "rod1", "colour": 1}}, "the table of 'a' takes no 'colour'"),
+        ({"a": {"function": "energy", "dtype": "float32"}}, "the table of 'a' takes no 'dtype'"),
+        ({"a": {"frame": "rod1"}}, "the table of 'a' has no \"function\""),
+        ({"a": {"function": 3}}, "is 3; expected a name"),
+    ],
+)
+def test_functions_that_are_none_are_refused_with_a_sentence(functions, words, file, tmp_path):
+    with pytest.raises(InputError, match=words):
+        sl.export(zoo.pendulum(), functions, tmp_path / file)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_function_under_its_own_name_takes_options(tmp_path):
+    header = sl.export(zoo.pendulum(), {"pose": {"frame": "rod1"}}, tmp_path / "arm.c").with_suffix(".h").read_text()
+    assert "int arm_pose(" in header
+
+
+@pytest.mark.parametrize("name", ["math.c", "stdint.c", "string.c", "float.c", "Time.c"])
+def test_files_that_would_hide_headers_of_the_library_are_refused(name, tmp_path):
+    with pytest.raises(InputError, match=r"is a header of C's library.*Choose another file name"):
+        sl.export(zoo.pendulum(), ["energy"], tmp_path / name, name="arm")
+    assert not list(tmp_path.iterdir())
+
+
+def test_long_names_are_shortened_in_messages(tmp_path):
+    with pytest.raises(InputError, match="has 5000 characters") as found:
+        sl.export(zoo.pendulum(), ["energy"], tmp_path / "arm.c", name=5000 * "x")
+    assert len(str(found.value)) < 300
+
+
+def test_a_start_is_warned_of_once(tmp_path):
+    off = [zoo.four_bar_start()[0] + 1e-4, *zoo.four_bar_start()[1:]]
+    with pytest.warns(sl.SpanloopWarning) as found:
+        sl.export(zoo.four_bar(), tmp_path / "arm.c", step=1e-3, q=off)
+    assert len({str(w.message) for w in found}) == len(found) >= 1

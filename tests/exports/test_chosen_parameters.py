@@ -25,6 +25,7 @@ def expected_end() -> np.ndarray:
     return sl.simulate(changed(), [0.4, -0.2], duration=0.1, step=1e-3, integrator="rk4").q[-1]
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_c_functions_and_motions_take_the_parameters_that_are_named(tmp_path):
     model, q, v = sl.zoo.pendulum(2), np.array([0.3, 0.5]), np.array([0.1, -0.7])

@@ -135,8 +135,8 @@ def test_refusals_say_what_and_where(tmp_path):
         ["RangeError", "motion: step(1.5); expected a whole number of steps"],
         ["RangeError", "motion: u has 1 numbers; expected 3"],
         ["TypeError", "motion: u[0] ('crank_hinge') is Infinity; expected a finite number"],
-        ["StateError", "motion at 0 s: the step failed: a number is no longer finite, loops cannot be closed, or a "
-         "position is singular"],
+        ["StateError", "motion: the state cannot be set: the loops cannot be closed here, or the mechanism cannot move "
+         "there; begin nearer"],
     ]  # fmt: skip
 
 

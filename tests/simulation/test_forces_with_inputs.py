@@ -126,6 +126,19 @@ def test_the_gradient_by_inputs_goes_through_the_forces():
             {"controller": lambda t, q, v, u: {"crank_hinge": u[0]}, "inputs": ROWS[:, 0]},
             "inputs has shape (30,): one number for each of the 30 steps",
         ),
+        (
+            {"forces": lambda *a: push(*a), "inputs": ROWS},
+            "for torques use tau=. The function is called as (t, q, v); to read u it takes four arguments by name, "
+            "without defaults",
+        ),
+        (
+            {"controller": lambda t, q, v, u=None: -v, "inputs": ROWS},
+            "the inputs have 2 numbers a step; the controller takes 0. The function is called as (t, q, v)",
+        ),
+        (
+            {"forces": lambda t, q, v: {"coupler": [0.0, 0.0, 0.0, 1.0 if q[0] > 0.0 else 0.0, 0.0, 0.0]}},
+            "Forces are always compiled; what Python must compute acts as torques of sl.control.callback",
+        ),
     ],
     ids=[
         "nobody reads",
@@ -137,6 +150,9 @@ def test_the_gradient_by_inputs_goes_through_the_forces():
         "callback",
         "one axis",
         "one axis of a controller",
+        "any arguments",
+        "a default",
+        "not traced",
     ],
 )
 def test_what_does_not_fit_is_refused(options, words):

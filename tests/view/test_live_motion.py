@@ -311,6 +311,12 @@ def test_what_a_page_does_otherwise_is_said():
         assert any(words in x for x in LiveMotion.of_run(four_bar(**options)).not_live)
 
 
+def test_a_continued_run_says_that_it_does_not_know_what_acted():
+    run = four_bar(tau=[1.0, 0.0, 0.0])
+    found = LiveMotion.of_run(run.continued(duration=0.01, tau=[1.0, 0.0, 0.0])).not_live
+    assert "this run does not know what acted in it (it is of a file, of a batch, continued from another" in found[0]
+
+
 def test_forces_that_read_the_torques_of_a_callback_read_zero():
     def push(t, q, v, u):
         return {"coupler": [0.0, 0.0, 0.0, 5.0 + 20.0 * u[2], 0.0, 0.0]}

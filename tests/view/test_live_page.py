@@ -111,6 +111,19 @@ def test_forces_with_inputs_ask_for_them(tmp_path):
     (tmp_path / "x.html").unlink()
 
 
+def test_options_in_the_wrong_place_name_the_right_one(swing, tmp_path):
+    cases = (
+        (swing, {"parameters": ["crank.mass"]}, "it belongs to the live part: live={'parameters': ...}"),
+        (swing, {"titel": "x"}, "page: there is no option 'titel' for a run; did you mean 'title'?"),
+        (swing, {"live": {"gravty": False}}, "live: there is no option 'gravty' for the page of a run"),
+        (swing.model, {"contoller": None}, "page: there is no option 'contoller'; did you mean 'controller'?"),
+    )
+    for source, options, words in cases:
+        with says(InputError, words):
+            source.page(tmp_path / "x.html", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_another_extension_is_refused(tmp_path):
     with says(InputError, "a page ends in .html"):
         write_live(sl.zoo.four_bar(), tmp_path / "x.wasm")

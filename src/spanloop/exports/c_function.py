@@ -22,6 +22,7 @@ STATUS = {
     "LOST": (16, "the step failed: a number is no longer finite, loops cannot be closed, or a position is singular"),
     "HALTED": (32, "the motion ends here: a joint reaches its limit, or an event ends it"),
     "NOT_CONVERGED": (64, "the step failed: an iteration did not converge; take shorter steps"),
+    "NOT_CLOSED": (128, "the loops cannot be closed here, or the mechanism cannot move there; begin nearer"),
 }
 BIT = {name: bit for name, (bit, _) in STATUS.items()}
 

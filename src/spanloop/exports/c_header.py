@@ -10,12 +10,11 @@ from spanloop.compiler.portable.sines import LIMIT
 from spanloop.exports.c_function import CFunction, status_enum
 from spanloop.exports.c_motion import CMotion
 from spanloop.exports.c_names import comment, identifiers, quoted
+from spanloop.exports.own_files import MARK
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
 from spanloop.model.parts import Joint
 from spanloop.simulation.controllers import AppliedForces
-
-MARK = "written by spanloop"  # of our headers: another header is not overwritten
 
 
 def header(
@@ -56,7 +55,7 @@ def header(
 def _title(model: Model, prefix: str, real: str, motion: CMotion | None, options: Mapping[str, Any], file: str) -> str:
     chosen = ", ".join(f"{n}={_shown(x)}" for n, x in options.items() if x is not None and n != "name")
     lines = [
-        f"Model {quoted(model.name)}: {MARK} {__version__}.",
+        f"{MARK.capitalize()} {__version__}: model {quoted(model.name)}.",
         "",
         f"{model.n_bodies} bodies, {model.nv} degrees of freedom (DoF), loops: {len(model.loops)}. Options: "
         + (comment(chosen) or "none")

@@ -22,6 +22,7 @@ from spanloop.compiler.portable.pieces import PortablePlan
 from spanloop.compiler.portable.status import FLAGS, with_flags
 from spanloop.compiler.render.rollout import HALTED, LOST, NOT_CONVERGED
 from spanloop.compiler.trace import Expression
+from spanloop.exports.c_changes import set_parameters, set_state, shared_source
 from spanloop.exports.c_function import BIT
 from spanloop.exports.portable_motion import PortableMotion
 
@@ -91,13 +92,16 @@ class CMotion:
         }
         if self.can_be_set:
             out[f"int {p}_set_state({p}_motion *motion, {given})"] = (
-                "Put the mechanism elsewhere, at the same time; loops are closed from there. Returns 0, or why it\n"
-                "   cannot be there; the state is then as it was."
+                "Put the mechanism elsewhere, at the same time. Loops that are open by up to about 0.001 (rad, or of\n"
+                "   their length) are closed; give closed states. Returns 0, or why it cannot be there; the state is\n"
+                "   then as it was."
             )
         if "p" in self.motion.schedule.sizes:
             n = self.motion.schedule.sizes["p"]
             out[f"int {p}_set_parameters({p}_motion *motion, const {real} parameters[{n}])"] = (
-                "Change the numbers of the model from the next step on. Returns 0, or why they are refused."
+                "Change the numbers of the model. Loops follow other lengths in stages and are closed afterwards, in\n"
+                "   the same assembly; this takes 18 steps or more. Returns 0, or why they are refused; numbers and\n"
+                "   state are then as they were."
             )
         return out
 
@@ -119,11 +123,14 @@ class CMotion:
         parts = [self.steps.source(), self._velocity_plan()]
         if "p" in self.motion.schedule.sizes:
             parts.append(self._parameter_check())
-        bodies = [self._start(), self._step(), self._time(), self._state()]
+        plain = [self._start(), self._step(), self._time(), self._state()]
+        bodies = list(plain)
         if self.can_be_set:
-            bodies.append(self._set_state())
+            bodies.append(set_state(self))
         if "p" in self.motion.schedule.sizes:
-            bodies.append(self._set_parameters())
+            bodies.append(set_parameters(self))
+        if len(bodies) > len(plain):
+            parts.append(shared_source(self))
         parts += [f"{head}\n{{\n{body}}}\n\n" for head, body in zip(heads, bodies, strict=True)]
         return "\n".join(parts)
 
@@ -188,38 +195,6 @@ class CMotion:
         plan = _part(call.plan, first, s.sizes[CLOSED])
         found = PortablePlan(plan, (s.sizes[CLOSED],), WHOLE, LENGTH)
         return out + plan_function(found, f"{self.prefix}_velocity", self.real, self.sincos) + "\n"
-
-    def _set_state(self) -> str:
-        s, at, p = self.motion.schedule, self.steps.memory.places, self.prefix
-        zero = number(0.0, self.real)
-        kept = [n for n in s.state if s.sizes[n]]
-        out = f"    {self.real} *m = motion->memory;\n    int why;\n"
-        out += "".join(f"    {self.real} before_{at[n]}[{s.sizes[n]}];\n" for n in kept)
-        out += f"    if ({p}_not_finite(q, {s.sizes['q']}) || {p}_not_finite(v, {s.sizes['v']}))"
-        out += f" return {BIT['NOT_FINITE']};\n"
-        out += "".join(self._copy(f"before_{at[n]}", f"m + {at[n]}", s.sizes[n]) for n in kept)
-        out += self._copy(f"m + {at['q']}", "q", s.sizes["q"]) + self._copy(f"m + {at['v']}", "v", s.sizes["v"])
-        for n in ("q.rest", "v.rest"):
-            if n in s.state:
-                out += f"    memset(m + {at[n]}, 0, {s.sizes[n]} * sizeof({self.real}));\n"
-        out += f"    m[{at[TIME]}] = {p}_time(motion);\n"
-        out += f"    m[{at[STEP]}] = {zero}; /* closes the loops, moves nothing */\n"
-        out += f"    why = {p}_schedule_step(m);\n"
-        if CLOSED in s.sizes:
-            out += f"    if (why == 0) why = {p}_schedule_step(m); /* to rounding */\n"
-        out += "    if (why != 0) {\n"
-        out += "".join("    " + self._copy(f"m + {at[n]}", f"before_{at[n]}", s.sizes[n]) for n in kept)
-        out += f"        return {p}_why(why);\n    }}\n"
-        out += "".join(self._copy(f"m + {at[n]}", f"before_{at[n]}", s.sizes[n]) for n in kept if n in ("z", "loops"))
-        return out + "    return 0;\n"
-
-    def _set_parameters(self) -> str:
-        n, at, p = self.motion.schedule.sizes["p"], self.steps.memory.places, self.prefix
-        out = f"    {self.real} flags[{FLAGS}];\n"
-        out += f"    if ({p}_not_finite(parameters, {n})) return {BIT['NOT_FINITE']};\n"
-        out += f"    {p}_parameter_check(parameters, flags);\n"
-        out += f"    if (!(flags[1] == {number(0.0, self.real)})) return {BIT['OFF_GUARD']};\n"
-        return out + self._copy(f"motion->memory + {at['p']}", "parameters", n) + "    return 0;\n"
 
     def _parameter_check(self) -> str:
         """The conditions on parameters, as a function that fills flags."""

@@ -16,6 +16,11 @@ friend mutable namespace new noexcept not not_eq operator or or_eq private prote
 static_assert static_cast template this thread_local throw try typeid typename typeof using virtual wchar_t xor xor_eq
 """
 _KEYWORDS = frozenset(_WORDS.split())
+_LIBRARY = """
+assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic stdbool
+stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype
+"""
+_HEADERS = frozenset(_LIBRARY.split())
 LONGEST = 40  # characters of a prefix
 
 
@@ -23,8 +28,18 @@ def prefix_of(name: str, option: str = "name") -> str:
     """The prefix, checked; InputError suggests another where it is no name of C, a keyword or reserved."""
     found = _fault(name)
     if found:
-        raise InputError(f"export: {option} {name!r} {found}. Try name={_suggestion(name)!r}")
+        shown = repr(name) if len(str(name)) <= LONGEST else repr(str(name)[: LONGEST - 10] + "...")
+        raise InputError(f"export: {option} {shown} {found}. Try name={_suggestion(name)!r}")
     return name
+
+
+def refuse_system_header(stem: str) -> None:
+    """InputError for the name of a file whose header the compiler could take for one of its own."""
+    if stem.lower() in _HEADERS:
+        raise InputError(
+            f"export: {stem}.h is a header of C's library, which a file of this name would hide. Choose another file "
+            f"name, as {stem}_model.c"
+        )
 
 
 def _fault(name: object) -> str:

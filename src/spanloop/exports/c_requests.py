@@ -9,7 +9,7 @@ from typing import Any
 
 from spanloop.algorithms import catalog
 from spanloop.compiler.lower import PairSystem, Plan
-from spanloop.errors import InputError, SpanloopWarning, UnsupportedError, listed
+from spanloop.errors import InputError, SpanloopWarning, UnsupportedError, listed, nearest
 from spanloop.exports.c_function import Argument, CFunction
 from spanloop.exports.c_names import identifier, prefix_of
 from spanloop.kernels import compile as compiled
@@ -25,6 +25,7 @@ TAKEN_BY = {
     "open_chain": "open_chain",
 }  # options of sl.compile that some functions take, and what the catalog calls them
 FOR_ALL = ("parameters", "on_singular", "near", "regroup", "lowering")
+OF_ONE = ("function", "method", "derivative", "wrt", *TAKEN_BY, *FOR_ALL)  # of the table of one function
 MANY = 100_000  # operations beyond which a warning says how large the file will be
 BYTES = 5  # of machine code for an operation, about
 
@@ -88,9 +89,9 @@ def requests_of(
     for name in functions:
         if not isinstance(name, str):
             raise InputError(f"export: {name!r} is no name of a function; expected one such as 'forward_dynamics'")
-        table = own.get(name, name)
-        table = {"function": table} if isinstance(table, str) else dict(table)
-        function = table.pop("function", name)
+        table = _table(name, own.get(name, name))
+        function = table.pop("function")
+        _refuse_closed_inverse(model, function)
         shared = _taken(model, function, table.get("method", options.get("method")), options)
         used |= set(shared)
         found.append(Request(_checked(name), function, {**shared, **table}))
@@ -107,6 +108,33 @@ def requests_of(
     if twice:
         raise InputError(f"export: {twice[0]!r} is named twice")
     return tuple(found)
+
+
+def _table(name: str, given: Any) -> dict[str, Any]:
+    """The options of one function, with its name of the catalog as "function"; InputError where they do not fit."""
+    example = "{'function': 'pose', 'frame': 'tool'}"
+    if isinstance(given, str):
+        return {"function": given}
+    if not isinstance(given, Mapping):
+        raise InputError(f"export: the function {name!r} is {given!r}; expected a name as 'pose', or {example}")
+    if "function" not in given and name not in catalog.FUNCTIONS:
+        raise InputError(f'export: the table of {name!r} has no "function"; expected one such as {example}')
+    table = {"function": name, **given}
+    if not isinstance(table["function"], str):
+        raise InputError(f"export: \"function\" of {name!r} is {table['function']!r}; expected a name, as 'pose'")
+    for option in table:
+        if option not in OF_ONE:
+            raise InputError(f"export: the table of {name!r} takes no {option!r}; {nearest(str(option), OF_ONE)}")
+    return table
+
+
+def _refuse_closed_inverse(model: Model, function: str) -> None:
+    """UnsupportedError for inverse dynamics of closed mechanisms, with what has it."""
+    if function == "inverse_dynamics" and (model.loops or model.couplings):
+        raise UnsupportedError(
+            f"export: inverse_dynamics of {model.name!r}, which has loops or coupled joints, is no single kernel. "
+            "Give controller=sl.control.computed_torque(...), which computes it"
+        )
 
 
 def _taken(model: Model, function: str, method: str | None, options: Mapping[str, Any]) -> dict[str, Any]:

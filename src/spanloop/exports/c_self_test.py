@@ -260,7 +260,9 @@ def _reference(motion: CMotion, u: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
     if len(u):
         given["tau" if m.problem.applied.inputs_are_torques or "controller" not in given else "inputs"] = u
     integrator = Integrator(m.integrator, dtype=m.dtype, progress=False)
-    run = simulate(m.problem.robot, duration=STEPS * m.step, step=m.step, integrator=integrator, **given)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SpanloopWarning)  # of the start: the motion has warned already
+        run = simulate(m.problem.robot, duration=STEPS * m.step, step=m.step, integrator=integrator, **given)
     for count in range(STEPS, 0, -1):  # events add samples between those of steps
         found = np.flatnonzero(np.abs(run.times - m.problem.start - count * m.step) < 1e-6 * m.step)
         if len(found):

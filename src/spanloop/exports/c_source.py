@@ -23,6 +23,7 @@ from spanloop.exports.c_names import comment, prefix_of
 from spanloop.exports.c_requests import Request, c_functions, requests_of, torque_note, warn_of_size
 from spanloop.exports.c_self_test import self_test
 from spanloop.exports.chosen_parameters import as_option, chosen_parameters, parameters_of_file
+from spanloop.exports.own_files import MARK
 from spanloop.exports.portable_motion import PortableMotion
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
@@ -189,7 +190,7 @@ def _source(
     test: str,
 ) -> str:
     """The source: checks of the compiler, what all functions share, functions, motion, self-test."""
-    title = f"/* {comment(model.name)}: written by spanloop {__version__}. The header documents the functions. */\n"
+    title = f"/* {MARK.capitalize()} {__version__}: {comment(model.name)}. The header documents the functions. */\n"
     includes = f'#include "{_in_quotes(file or prefix + ".h")}"\n\n#include <float.h>\n#include <math.h>\n'
     includes += "#include <string.h>\n\n"
     parts = [f.source(f"{prefix}_sincos") for f in functions]

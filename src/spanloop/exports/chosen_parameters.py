@@ -44,8 +44,7 @@ def parameters_of_file(
 ) -> Parameters:
     """The parameters of all functions of a file; InputError where functions choose different ones."""
     found = [("parameters=", chosen_parameters(model, options.get("parameters")))]
-    for name in functions if isinstance(functions, Mapping) else ():
-        table = functions[name]
+    for name, table in functions.items() if isinstance(functions, Mapping) else ():
         if isinstance(table, Mapping) and "parameters" in table:
             found.append((f"the function {name!r}", chosen_parameters(model, table["parameters"])))
     found = [(owner, x) for owner, x in found if x.names]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,7 @@ def export(
     ending = Path(where).suffix.lower()
     if ending not in _writers():
         raise InputError(f"export: {where} ends in {ending!r}; expected {endings()}")
-    chosen = names if isinstance(names, Mapping) else (names,) if isinstance(names, str) else tuple(names)
+    chosen = _chosen(names, where)
     writer = _writers()[ending]
     _refuse_unknown(writer, ending, options)
     if ending != ".fmu":  # whose variables have names
@@ -74,6 +74,20 @@ def export(
     except IndexError:
         refuse_too_few(model, options.get("controller"), options.get("inputs"))
         raise
+
+
+def _chosen(names: Any, where: str | Path) -> Mapping[str, Any] | tuple[Any, ...]:
+    """The functions as a table or a tuple; InputError for what is neither a name nor names."""
+    if isinstance(names, Mapping):
+        return names
+    if isinstance(names, str):
+        return (names,)
+    if not isinstance(names, Iterable):
+        raise InputError(
+            f"export: functions is {names!r}; expected names of functions, as ['forward_dynamics'], or a table of "
+            f"them. A motion alone: sl.export(model, {str(where)!r}, step=1e-3)"
+        )
+    return tuple(names)
 
 
 def _refuse_unknown(writer: Writer, ending: str, options: Mapping[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,13 +15,19 @@ from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.kernels.lowering import parameter_conditions
 from spanloop.model import Model
-from spanloop.model.parameters import Varied
+from spanloop.model.parameters import Parameters, Varied
 from spanloop.simulation.controllers import Callback
 from spanloop.simulation.integrators.integrator import AUTO, Integrator, schedule
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import Problem
 from spanloop.simulation.simulate import with_stiffness
 from spanloop.simulation.time_loop import positive
+from spanloop.topology.mechanism import mechanism
+
+STAGE = 1.0 / 16.0  # of a change of parameters that are lengths: the largest stage
+LEAST_SHARE = 1.0 / 1024.0  # of a change: the smallest stage
+MOST_TURN = 0.1  # rad, or of the shortest loop: the most that a coordinate changes in a stage
+_LENGTH = re.compile(r"\.position\.[xyz]$")
 
 
 @dataclass(frozen=True)
@@ -84,6 +91,20 @@ class PortableMotion:
         if s.controls:
             found["u"] = np.asarray(p.inputs.at(p.batch, np.zeros((1, 1), int)), float)[0, 0]
         return {n: np.asarray(x, float) for n, x in found.items()}
+
+    @property
+    def length_places(self) -> list[int]:
+        """Places in "p" of the lengths that open loops, which are followed in stages."""
+        system = self.problem.system
+        names = system.varied or (Parameters.of(system.model).names if system.live else ())
+        return [k for k, n in enumerate(names) if _LENGTH.search(n)] if system.keeps_closed else []
+
+    @property
+    def most_changes(self) -> list[float]:
+        """For each coordinate (nq) the most that it changes in one stage: more may lead to another assembly."""
+        model = self.problem.model
+        size = min((c.length for c in mechanism(model).closures), default=1.0)
+        return [MOST_TURN * (size if x else 1.0) for j in model.joints if j.kind.nv for x in j.kind.lengths()]
 
     def parameter_guards(self, p: Sequence[Any]) -> list[Any]:
         """The conditions on the array "p", which may be traced."""

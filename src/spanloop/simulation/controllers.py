@@ -34,6 +34,7 @@ from spanloop.model import Model
 from spanloop.simulation.traced_kernels import (
     arguments,
     has_code_of_users,
+    hint_of_inputs,
     must_repeat,
     noted,
     read_from_outside,
@@ -347,12 +348,19 @@ def applied_forces(
     if reads and wanted == 0 and inputs is None:
         raise InputError("the function of forces takes inputs u, but none are given; pass inputs=array (..., steps, n)")
     if wanted is not None and inputs is not None and inputs != wanted and not (reads and wanted == 0):
-        raise InputError(f"the inputs have {inputs} numbers a step; the controller takes {wanted}")
+        raise InputError(
+            f"the inputs have {inputs} numbers a step; the controller takes {wanted}{_read_as_three(chosen)}"
+        )
     count = (wanted if wanted is not None else inputs) or 0
     if wanted == 0 and inputs is not None:  # those of the function of forces
         count = inputs
     bodies, joints = ((), ()) if forces is None else _places(model, forces, count)
     return AppliedForces(model, chosen, count, actuation, forces, bodies, joints)
+
+
+def _read_as_three(controller: Controller) -> str:
+    """A hint for a function that could take u and is called without."""
+    return hint_of_inputs(controller.function) if isinstance(controller, _Function) else ""
 
 
 def controller_of(controller: Callable[..., Any] | Controller) -> Controller:
@@ -518,12 +526,20 @@ def traced(what: str, make: Callable[..., Any], functions: Sequence[Any] = ()) -
             f"of its arguments alone{memory if 'controller' in what else ''}"
         ) from error
     except TypeError as error:  # a TraceError is one; NumPy's own functions raise another
-        is_only_traced = any(word in what for word in ("event", "condition", "loss", "running"))
         raise InputError(
             f"{what} cannot be traced: {error}. Write it in arithmetic, with np.where for choices and np.sin, np.sqrt "
-            "and the like (docs/control.md lists them)"
-            + ("" if is_only_traced else "; or wrap it in sl.control.callback, which Python calls at every step")
+            "and the like (docs/control.md lists them)" + _instead_of_tracing(what)
         ) from error
+
+
+def _instead_of_tracing(what: str) -> str:
+    """What else can be done about a function that cannot be traced; "" for one that is only ever traced."""
+    if "controller" in what:
+        which = "the controller" if "forces" in what else "it"
+        return f"; or wrap {which} in sl.control.callback, which Python calls at every step"
+    if "forces" in what:
+        return ". Forces are always compiled; what Python must compute acts as torques of sl.control.callback"
+    return ""
 
 
 def _torques(model: Model, found: Any, who: str) -> list[Any]:

@@ -14,7 +14,7 @@ from spanloop.model import Model
 from spanloop.model.parameters import Parameters, impossible
 from spanloop.simulation.controllers import Callback, NamedFloats
 from spanloop.simulation.system import FREQUENCY, Closures
-from spanloop.simulation.traced_kernels import noted
+from spanloop.simulation.traced_kernels import hint_of_inputs, noted, takes_inputs
 
 
 class CallbackError(InputError):
@@ -147,17 +147,19 @@ class Inputs:
         return controls
 
 
-def inputs_of(model: Model, tau: Any, controller: Any, inputs: Any, forces_read: bool = False) -> Inputs:
+def inputs_of(model: Model, tau: Any, controller: Any, inputs: Any, forces: Any = None) -> Inputs:
     """The inputs of every step, from the arguments of sl.simulate.
 
-    forces_read: whether a function of forces reads them, (t, q, v, u). Without a controller `inputs` are its own; else
-    it reads those of the controller, or the torques.
+    forces: a function of them may read the inputs, (t, q, v, u). Without a controller `inputs` are its own; else it
+    reads those of the controller, or the torques.
     """
+    forces_read = callable(forces) and takes_inputs(forces)
     given = [n for n, x in (("tau", tau), ("controller", controller)) if x is not None]
     if len(given) > 1:
         raise InputError(f"{' and '.join(given)} are both given; choose one")
     if inputs is not None and controller is None and not forces_read:
-        raise InputError("inputs are for a controller, or for forces (t, q, v, u); for torques use tau=")
+        hint = hint_of_inputs(forces) if callable(forces) else ""
+        raise InputError(f"inputs are for a controller, or for forces (t, q, v, u); for torques use tau={hint}")
     if inputs is not None and tau is not None:
         raise InputError(
             "tau and inputs are both given; with tau, u of the forces are the torques. Give torques by a controller "

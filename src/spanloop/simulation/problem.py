@@ -36,7 +36,7 @@ from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.stiffness import EXPLICIT, measured, stops_at_limits
 from spanloop.simulation.system import Closures, System
 from spanloop.simulation.time_loop import STEP
-from spanloop.simulation.traced_kernels import kernel, takes_inputs
+from spanloop.simulation.traced_kernels import kernel
 from spanloop.trajectory import Outcome, Segment, Trajectory
 from spanloop.trajectory.events import NO_EVENTS, EventTable
 from spanloop.trajectory.selection import with_surfaces
@@ -130,7 +130,7 @@ class Problem:
             active = frozenset(switching.begins_closed)
         fixed = constants(model, loops, parameters, active)
         acting = _forces(model, forces, loops, active, fixed.get("p"))
-        controls = inputs_of(model, tau, controller, inputs, callable(acting) and takes_inputs(acting))
+        controls = inputs_of(model, tau, controller, inputs, acting)
         commanding = None if isinstance(controller, Callback) else controller
         applied = applied_forces(
             model,

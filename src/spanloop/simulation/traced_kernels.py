@@ -144,6 +144,15 @@ def takes_inputs(forces: Callable[..., Any]) -> bool:
     return arguments(forces, "the function of forces", (3, 4)) == 4
 
 
+def hint_of_inputs(function: Callable[..., Any]) -> str:
+    """A hint for a function of *arguments, or with a default for u, which is called as (t, q, v); "" for others."""
+    try:
+        inspect.signature(function).bind(*range(4))
+    except (TypeError, ValueError):
+        return ""
+    return ". The function is called as (t, q, v); to read u it takes four arguments by name, without defaults"
+
+
 def arguments(function: Callable[..., Any], what: str, counts: tuple[int, ...] = (3,), names: str = "tqvu") -> int:
     """How many of these numbers of arguments a function takes, the first that fits; names: a letter each."""
     try:

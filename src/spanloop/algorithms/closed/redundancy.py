@@ -259,7 +259,7 @@ def _weak(mechanism, jacobians: Sequence[np.ndarray], dropped: frozenset[int]) -
 def _torque_yields(mechanism, states: Sequence[np.ndarray]) -> tuple[float, ...]:
     """The acceleration of each DoF without loops for a unit torque at it, the largest at any of the states (nv,).
 
-    0 where no state has a mass matrix in floats (coordinates of 1e200): then rows that are left out never count as closed.
+    0 where no state has a finite mass matrix (coordinates of 1e200): rows that are left out then count as open.
     """
     n, lengths = mechanism.nv, np.array(mechanism.dof_lengths)
     found = [np.zeros(n)]

@@ -52,7 +52,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     ):
         add(name, metavar="NAME=VALUE", action="append", default=[], help=about)
     add_settings(parser)
-    about = "a parameter with a slider in the page: rod2.mass, crank.com.x; may be repeated"
+    about = "a parameter with a slider in the page: rod2.mass, crank.center.x; may be repeated"
     add("--parameter", metavar="NAME", action="append", default=[], help=about)
     add("--step", metavar="SECONDS", type=float, help="step of the integrator (0.001)")
     add("--run", metavar="N", type=int, dest="number", help="number of a run in a batch")

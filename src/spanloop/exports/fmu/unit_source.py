@@ -21,7 +21,17 @@ from spanloop.model import Model
 
 TOKEN = "@TOKEN@"  # stands for the token, which is a hash of everything else
 _INCLUDES = ("float.h", "math.h", "stdarg.h", "stdbool.h", "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "string.h")
-_INTERFACE = ("instance.c", "values.c", "start.c", "interface.c", "exchange.c", "cosimulation.c", "absent.c")
+_INTERFACE = (
+    "instance.c",
+    "values.c",
+    "projection.c",
+    "held.c",
+    "start.c",
+    "interface.c",
+    "exchange.c",
+    "cosimulation.c",
+    "absent.c",
+)
 _FLAGS = "flags"
 _NO_RATES = """#define AT_RATES 0
 static int model_rates(double *m)

@@ -14,6 +14,7 @@ from typing import Any
 from spanloop import __version__
 from spanloop.errors import FileError
 from spanloop.exports.c_names import comment
+from spanloop.exports.own_files import MARK, own_content
 from spanloop.exports.web.web_module import WebFunction, WebModule
 from spanloop.model import Model
 from spanloop.model.files.file_io import write_file
@@ -21,14 +22,14 @@ from spanloop.model.files.file_io import write_file
 
 def write_es_module(model: Model, functions: Sequence[str] | Mapping[str, Any], path: Path, **options: Any) -> Path:
     """Write functions and, with step=, a motion of a model as one ES module; options as of sl.export."""
-    _folder(path)
+    _writable(path)
     write_file(path, es_module(WebModule.of(model, functions, options), path.name).encode())
     return path
 
 
 def write_wasm(model: Model, functions: Sequence[str] | Mapping[str, Any], path: Path, **options: Any) -> Path:
     """Write them as a WebAssembly module alone, whose custom section `spanloop` describes it in JSON."""
-    _folder(path)
+    _writable(path)
     write_file(path, WebModule.of(model, functions, options).binary())
     return path
 
@@ -53,7 +54,8 @@ def _title(module: WebModule, file: str) -> str:
     if module.motion:
         use.append("mechanism.motion.step(100);  // then motion.t, motion.q, motion.v; motion.u are its inputs")
     lines = [
-        f"{_plain(model.name)}: {model.n_bodies} bodies, {model.nv} degrees of freedom. By spanloop {__version__}.",
+        f"{MARK.capitalize()} {__version__}: {_plain(model.name)}.",
+        f"{model.n_bodies} bodies, {model.nv} degrees of freedom.",
         "All numbers are SI units (m, kg, s, rad, N); the order of coordinates is in model.coordinates and model.dofs.",
         "",
         f'    import {{ load, model }} from "./{_plain(file)}";',
@@ -117,6 +119,8 @@ def _asset(name: str) -> str:
     return resources.files("spanloop.exports.web").joinpath(name).read_text(encoding="utf-8")
 
 
-def _folder(path: Path) -> None:
+def _writable(path: Path) -> None:
+    """Refuse a path whose folder is missing, or that has a file of another program."""
     if not path.parent.is_dir():
         raise FileError(f"{path}: there is no folder {str(path.parent)!r}; make it first")
+    own_content(path)

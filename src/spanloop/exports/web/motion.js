@@ -62,16 +62,74 @@ export class Motion {
     return (this._arrays.p ?? new Float64Array(0)).slice();
   }
 
-  /** Change the live parameters from the next step on; refused ones throw, and nothing changes. */
+  /**
+   * Change the live parameters. Loops follow other lengths in stages, in the same assembly, and are closed afterwards.
+   * Refused ones throw, and nothing changes.
+   */
   set parameters(x) {
     const own = this._arrays.p;
     if (!own) throw new TypeError('motion: parameters are baked in; export with parameters="live"');
-    const before = own.slice();
-    own.set(numbers("motion", "parameters", x, own.length, null));
+    const from = own.slice();
+    const to = Float64Array.from(numbers("motion", "parameters", x, own.length, null));
+    own.set(to);
     const status = this._exports.checkParameters();
-    if (!status) return;
-    own.set(before);
-    throw new StateError(`motion: parameters: ${reasons(TABLE.status.functions, status)}`, status);
+    own.set(from);
+    if (status) throw new StateError(`motion: parameters: ${reasons(TABLE.status.functions, status)}`, status);
+    const before = this._copies(TABLE.motion.state);
+    const failed = this._follow(from, to, before);
+    if (!failed) return;
+    own.set(from);
+    this._restore(before);
+    throw new StateError(`motion: parameters: ${this._whyNot(failed)}`, failed);
+  }
+
+  /** Go from parameters to others with the loops closed; the positions alone change. Returns 0, or a status. */
+  _follow(from, to, before) {
+    const { lengths, most, first, least } = TABLE.motion.stages;
+    const { q } = before;
+    const others = Object.fromEntries(Object.entries(before).filter(([n]) => n !== "q"));
+    let share = lengths.some((k) => to[k] !== from[k]) ? first : 1;
+    let last = q;
+    for (let done = 0; done < 1; ) {
+      const next = Math.min(1, done + share);
+      this._arrays.p.set(next < 1 ? from.map((x, k) => x + next * (to[k] - x)) : to);
+      const status = this._still();
+      this._restore(others);
+      if (!status && most.every((x, k) => Math.abs(this._arrays.q[k] - last[k]) <= x)) {
+        last = this._arrays.q.slice();
+        done = next;
+        share = Math.max(share, Math.min(first, 2 * share));
+        continue;
+      }
+      this._arrays.q.set(last);
+      share /= 2;
+      if (share < least) return status || 1;
+    }
+    for (let k = 0; TABLE.motion.closes && k < 2; k++) {
+      const status = this._still(); // to rounding
+      this._restore(others);
+      if (status) return status;
+    }
+    return 0;
+  }
+
+  /** A step of length 0 with the inputs of the start, which closes the loops; returns its status. */
+  _still() {
+    const u = this.u.slice();
+    this.u.set(TABLE.motion.start.u ?? []);
+    this._clock(0);
+    const status = this._exports.step();
+    this.u.set(u);
+    return status;
+  }
+
+  _restore(arrays) {
+    for (const n of Object.keys(arrays)) this._arrays[n].set(arrays[n]);
+  }
+
+  /** Why a change of state or parameters failed. */
+  _whyNot(status) {
+    return reasons(TABLE.motion.closes && status & 1 ? TABLE.status.changes : TABLE.status.motion, status);
   }
 
   /** Move n steps. @param {number} [n] @returns {number} time there [s] */
@@ -85,16 +143,33 @@ export class Motion {
     return this.t;
   }
 
-  /** Put the mechanism elsewhere at the same time; loops are closed from there. What cannot be throws. */
+  /**
+   * Put the mechanism elsewhere at the same time. Loops that are open by up to about 0.001 (rad, or of their length) are
+   * closed; give closed states. What cannot be throws, and nothing changes.
+   */
   setState(q, v = new Float64Array(TABLE.model.nv)) {
     if (!TABLE.motion.settable) throw new TypeError("motion: contacts or events carry more than q and v; use reset()");
     const { coordinates, dofs, nq, nv } = TABLE.model;
     const given = [numbers("motion", "q", q, nq, coordinates), numbers("motion", "v", v, nv, dofs)];
+    const refused = this._refusedPosition(given[0]);
+    if (refused) throw new StateError(`motion: q: ${TABLE.status.functions[refused]}`, refused);
     const before = this._copies(TABLE.motion.state);
     this._arrays.q.set(given[0]);
     this._arrays.v.set(given[1]);
-    this._advance(0, before);
+    const status = this._still() || (TABLE.motion.closes ? this._still() : 0);
+    if (status) {
+      this._restore(before);
+      throw new StateError(`motion: the state cannot be set: ${this._whyNot(status)}`, status);
+    }
     for (const n of ["z", "loops"]) if (before[n]) this._arrays[n].set(before[n]);
+  }
+
+  /** Bits of what functions refuse of q: an angle beyond the sine's range, a quaternion off unit length; or 0. */
+  _refusedPosition(q) {
+    const { angles, quaternions } = TABLE.motion;
+    if (angles.places.some((k) => Math.abs(q[k]) > angles.most)) return 4;
+    const square = (k) => q[k] * q[k] + q[k + 1] * q[k + 1] + q[k + 2] * q[k + 2] + q[k + 3] * q[k + 3];
+    return quaternions.places.some((k) => Math.abs(square(k) - 1) > 2 * quaternions.tolerance) ? 2 : 0;
   }
 
   _copies(names) {

@@ -7,9 +7,12 @@ from typing import Any
 
 from spanloop.compiler.lower import Plan, traced_inputs
 from spanloop.compiler.portable.memory import LOGGED
+from spanloop.compiler.portable.sines import LIMIT
 from spanloop.compiler.portable.wasm_program import Program
-from spanloop.exports.portable_motion import PortableMotion
+from spanloop.exports.c_changes import angle_places, quaternion_places
+from spanloop.exports.portable_motion import LEAST_SHARE, STAGE, PortableMotion
 from spanloop.exports.web.coordinates import degrees_of_freedom
+from spanloop.kernels.lowering import UNIT_TOLERANCE
 
 CHECK = "checkParameters"  # the function that tests live parameters, () -> status
 CLOSED = "v.closed"
@@ -42,6 +45,15 @@ def motion_table(
         "changed": list(s.changed),
         "inputs": _inputs(motion, bodies, is_controlled),
         "settable": not system.contacts and not system.locates,
+        "closes": system.keeps_closed,
+        "angles": {"places": angle_places(motion), "most": LIMIT["double"]},
+        "quaternions": {"places": quaternion_places(motion), "tolerance": UNIT_TOLERANCE},
+        "stages": {
+            "lengths": motion.length_places,
+            "most": motion.most_changes if motion.length_places else [],
+            "first": STAGE,
+            "least": LEAST_SHARE,
+        },
     }
 
 

@@ -106,6 +106,7 @@ class WebModule:
             "status": {
                 "functions": {bit: STATUS[n][1] for bit, n in ((1, "NO_ANSWER"), (2, "OFF_GUARD"), (4, "FAR_ANGLE"))},
                 "motion": {BIT[n] // BIT["LOST"]: STATUS[n][1] for n in ("LOST", "HALTED", "NOT_CONVERGED")},
+                "changes": {1: STATUS["NOT_CLOSED"][1]},  # of motions that close loops, in place of a lost step
             },
         }
 

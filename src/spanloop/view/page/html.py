@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from html import escape
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spanloop.errors import InputError, in_one_line
+from spanloop.errors import InputError, in_one_line, nearest
 from spanloop.model.files.file_io import write_file
 from spanloop.view.page.data import page_data
 from spanloop.view.target_file import target_file
@@ -19,6 +19,8 @@ from spanloop.view.target_file import target_file
 if TYPE_CHECKING:
     from spanloop.trajectory import Trajectory
 
+OPTIONS = ("title", "folder", "live")  # of the page of a run
+OF_LIVE_PART = ("first", "parameters", "gravity")  # inside live={...}
 # in this order, as one script
 SCRIPTS = (
     "vectors.js",
@@ -55,14 +57,16 @@ def write(
     title: str = "",
     folder: str | Path | None = None,
     live: bool | Mapping[str, Any] = False,
+    **others: Any,
 ) -> Path:
     """Write the page of a run and return its path, which must end in .html. folder: where mesh files are.
 
     live: the mechanism also runs in the page from the run's first state, where it can be grabbed and pulled. A mapping
     has "parameters" and "gravity" (LiveMotion.of_run), and "first": "live" or "recorded", what is shown first.
+    others: refused, with the name or the place that was meant.
     """
     where = target_file(path, "a page", (".html", ".htm"), "run.save(...) writes .nc, .h5, .npz and .csv")
-    write_file(where, text(run, title=title, folder=folder, live=live).encode())
+    write_file(where, text(run, title=title, folder=folder, live=live, **others).encode())
     return where
 
 
@@ -72,14 +76,26 @@ def text(
     title: str = "",
     folder: str | Path | None = None,
     live: bool | Mapping[str, Any] = False,
+    **others: Any,
 ) -> str:
     """The page of a run as HTML text."""
+    _refuse_others(others)
     data = page_data(run, title or f"{run.model.name}, {run.duration:g} s", folder)
     if live is False:
         return page_of(data)
     from spanloop.view.page.live.live_page import live_part_of_run
 
     return page_of({**data, "live": live_part_of_run(run, folder, {} if live is True else live)})
+
+
+def _refuse_others(names: Iterable[str]) -> None:
+    """Refuse options that the page of a run does not have."""
+    for name in names:
+        if name in OF_LIVE_PART:
+            raise InputError(
+                f"page: {name!r} is no option of a run; it belongs to the live part: live={{{name!r}: ...}}"
+            )
+        raise InputError(f"page: there is no option {name!r} for a run; {nearest(name, OPTIONS)}")
 
 
 def page_of(data: dict[str, Any]) -> str:

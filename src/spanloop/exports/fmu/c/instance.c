@@ -31,6 +31,7 @@ enum { LOST = 1, HALTED = 2, NOT_CONVERGED = 4 };                               
 #define CLOSED 1e-14     /* rad, or of the loop's length: not corrected */
 #define ENOUGH 1e-9      /* must be reached; a smaller change of the start is not reported */
 #define FAR_OPEN 0.05    /* a start that is open by more is refused */
+#define KEPT 1e-6        /* by which what was set may change, relative to 1 + |x| */
 #define UNIT 1e-6        /* by which the length of a quaternion at the start may differ from 1 */
 #define DRIFT 1e-6       /* change by projection, relative to 1 + |x|, at which Model Exchange asks for an event */
 
@@ -40,6 +41,7 @@ typedef struct {
     double time, origin; /* time of the state; time of the whole step number 0 */
     int64_t count;       /* whole steps since then */
     int mode, exchange, drifted;
+    unsigned char set_q[N_Q + 1], set_v[N_V + 1]; /* whether the start was set from outside */
     double m[N_MEMORY];
 } state;
 

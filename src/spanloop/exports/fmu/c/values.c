@@ -94,5 +94,7 @@ static status may_set(const instance *s, uint32_t reference, double value)
 static void set_one(instance *s, uint32_t reference, double value)
 {
     const int place = variables[reference].place;
+    if (variables[reference].kind == POSITION) s->now.set_q[place - AT_Q] = 1;
+    if (variables[reference].kind == VELOCITY) s->now.set_v[place - AT_SHOWN] = 1;
     s->now.m[variables[reference].kind == VELOCITY ? place - AT_SHOWN + AT_V : place] = value;
 }

@@ -119,8 +119,8 @@ class LiveMotion:
         made = run.recipe
         if made is None:
             note = (
-                "this run does not know what acted in it (it is of a file, of a batch, or a part of a run): the live "
-                "motion begins in its first state without torques and forces"
+                "this run does not know what acted in it (it is of a file, of a batch, continued from another one, or "
+                "a part of a run): the live motion begins in its first state without torques and forces"
             )
             first = run.pieces[0]
             found = LiveMotion.of(Dynamics(first.model), first.q[0], first.v[0], **options)

@@ -21,7 +21,7 @@ from spanloop.view.contact_shapes import floor_height
 from spanloop.view.moving_scene import moving_scene
 from spanloop.view.noise import least_force, noise_levels
 from spanloop.view.page.data import picture
-from spanloop.view.page.html import page_of
+from spanloop.view.page.html import OF_LIVE_PART, page_of
 from spanloop.view.page.live.live_motion import LiveMotion
 from spanloop.view.scene import Scene, extent_points, poses, scene
 from spanloop.view.target_file import target_file
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 FIRST = ("live", "recorded")  # what a page of both shows first
-OF_RUN = ("first", "parameters", "gravity")  # options of a page of both
 OF_MODEL = (  # of a page of a model
     "title", "folder", "view", "controller", "forces", "tau", "inputs", "parameters", "gravity", "step", "integrator",
     "limits", "contacts", "events", "closures", "method", "start",
@@ -100,8 +99,8 @@ def live_part_of_run(run: Trajectory, folder: str | Path | None, options: Mappin
     if first not in FIRST:
         raise InputError(f"live: first is {first!r}; expected {FIRST[0]!r} or {FIRST[1]!r}")
     for name in options:
-        if name not in OF_RUN:
-            raise InputError(f"live: there is no option {name!r} for the page of a run; {nearest(name, OF_RUN)}")
+        if name not in OF_LIVE_PART:
+            raise InputError(f"live: there is no option {name!r} for the page of a run; {nearest(name, OF_LIVE_PART)}")
     motion = LiveMotion.of_run(run, **{k: x for k, x in options.items() if k != "first"})
     return {**_live_part(motion, scene(run.model, run.q[0], folder), run.q[0]), "first": first}
 
