@@ -10,8 +10,8 @@ from spanloop.compiler.portable.sines import LIMIT
 from spanloop.exports.c_function import CFunction, status_enum
 from spanloop.exports.c_motion import CMotion
 from spanloop.exports.c_names import comment, identifiers, quoted
-from spanloop.exports.own_files import MARK
 from spanloop.model import Model
+from spanloop.model.files.own_files import MARK
 from spanloop.model.parameters import Parameters
 from spanloop.model.parts import Joint
 from spanloop.simulation.controllers import AppliedForces

@@ -23,9 +23,9 @@ from spanloop.exports.c_names import comment, prefix_of
 from spanloop.exports.c_requests import Request, c_functions, requests_of, torque_note, warn_of_size
 from spanloop.exports.c_self_test import self_test
 from spanloop.exports.chosen_parameters import as_option, chosen_parameters, parameters_of_file
-from spanloop.exports.own_files import MARK
 from spanloop.exports.portable_motion import PortableMotion
 from spanloop.model import Model
+from spanloop.model.files.own_files import MARK
 from spanloop.model.parameters import Parameters
 
 REALS = ("double", "float")

@@ -10,9 +10,9 @@ from typing import Any
 from spanloop.errors import FileError
 from spanloop.exports.c_names import prefix_of, refuse_system_header
 from spanloop.exports.c_source import c_source
-from spanloop.exports.own_files import own_content
 from spanloop.model import Model
 from spanloop.model.files.file_io import write_file
+from spanloop.model.files.own_files import own_content
 
 
 def write_c(

@@ -14,10 +14,10 @@ from typing import Any
 from spanloop import __version__
 from spanloop.errors import FileError
 from spanloop.exports.c_names import comment
-from spanloop.exports.own_files import MARK, own_content
 from spanloop.exports.web.web_module import WebFunction, WebModule
 from spanloop.model import Model
 from spanloop.model.files.file_io import write_file
+from spanloop.model.files.own_files import MARK, own_content
 
 
 def write_es_module(model: Model, functions: Sequence[str] | Mapping[str, Any], path: Path, **options: Any) -> Path:
