@@ -1,8 +1,7 @@
 /* ---- starts that are kept while the loops close
  *
- * close_part(x) is the point of the closed loops that a projection finds from x, q or v. The values that were set are
- * moved by y before the projection, so that they come out of it as they were set: Newton's method on
- *     close_part(x + y)[k] = x[k]    for all k that are kept.
+ * close_part(x) is the point of the closed loops that a projection finds from x, q or v. Newton's method moves along
+ * them (columns of the derivative of close_part), until what was set is there as it was set.
  */
 
 #define NEWTON 12          /* rounds, at most */
@@ -92,7 +91,7 @@ static int close_with(instance *s, int at, int n, const double *wanted, const un
                       int *order)
 {
     double *x = work, *y = x + n, *column = y + n, *columns = column + n, *a = columns + n * n, most, before = INFINITY;
-    int round, i, j, count;
+    int round, i, j, k, count;
     memcpy(x, wanted, (size_t)n * sizeof(double));
     for (round = 0; round < NEWTON; round++) {
         if (close_part(s, at, n, x)) return 0;
@@ -111,7 +110,10 @@ static int close_with(instance *s, int at, int n, const double *wanted, const un
             a[i * (count + 1) + count] = wanted[kept[i]] - y[kept[i]];
         }
         solve(a, count, order, column);
-        for (i = 0; i < count; i++) x[kept[i]] += column[i];
+        for (k = 0; k < n; k++) {
+            x[k] = y[k];
+            for (i = 0; i < count; i++) x[k] += column[i] * columns[i * n + k];
+        }
     }
     return 0;
 }
@@ -141,7 +143,7 @@ static status refuse_change(instance *s, int at, int n, const double *wanted, co
             worst = k;
     if (lost || !set[worst])
         return say(s, ERROR, "the start: the loops cannot be closed from here. Set all q.* to a closed position");
-    return say(s, ERROR, "the start: %s and others are set to values that the closed loops do not allow together: %.9g "
-               "would become %.9g. Set them more exactly, or those of independent joints alone: the others follow", name_of(kind, worst),
-               wanted[worst], s->now.m[at + worst]);
+    return say(s, ERROR, "the start: the loops cannot be closed with what was set: %s, set to %.9g, would become %.9g. Set "
+               "it more exactly, or set independent joints alone: the others follow", name_of(kind, worst), wanted[worst],
+               s->now.m[at + worst]);
 }
