@@ -93,6 +93,10 @@ class UnsupportedError(SpanloopError):
     """Something that spanloop knows of but cannot do for this mechanism (yet)."""
 
 
+class DeviceError(SpanloopError):
+    """A GPU that is missing, too small or too old for what was asked, or that stopped with an error."""
+
+
 class SpanloopWarning(UserWarning):
     """Something that works but that the user should know."""
 

@@ -64,8 +64,8 @@ def test_a_wrong_argument_is_refused_at_once(call, sentence):
         call()
 
 
-def test_a_target_of_later_is_refused_when_the_dynamics_is_made():
-    with pytest.raises(UnsupportedError, match="target 'gpu' is not there yet"):
+def test_another_name_of_a_target_is_refused_when_the_dynamics_is_made():
+    with pytest.raises(InputError, match="target is 'gpu'; expected 'cpu', 'cuda' or 'python'"):
         sl.Dynamics(MODEL, target="gpu")
 
 

@@ -221,10 +221,10 @@ CASES = {
         InputError,
         "target is 'cpuu'; did you mean 'cpu'?",
     ),
-    "target of later": (
+    "target by another name": (
         lambda: sl.compile(model_of("puma"), "bias", target="gpu"),
-        UnsupportedError,
-        "target 'gpu' is not there yet; use 'cpu' or 'python'",
+        InputError,
+        "target is 'gpu'; expected 'cpu', 'cuda' or 'python'. Try target='cuda'",
     ),
     "dtype": (
         lambda: sl.compile(model_of("puma"), "bias", dtype="float16"),

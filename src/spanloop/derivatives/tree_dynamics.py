@@ -33,7 +33,7 @@ from spanloop.topology.tree_paths import path
 
 if TYPE_CHECKING:
     from spanloop.compiler.runtime.kernel import Kernel
-    from spanloop.compiler.runtime.reference import PythonKernel
+    from spanloop.kernels.compile import AnyKernel
 
 SHORT = 13000  # operations up to which code without loops is faster
 BY_POSITION, BY_RATE, BY_ACCELERATION = range(3)  # the three matrices
@@ -166,13 +166,17 @@ def tree_kernel(
     threads: int = 1,
     target: str = "cpu",
     on_singular: str = "raise",
-) -> Kernel | PythonKernel:
+) -> AnyKernel:
     """The kernel of FORWARD or INVERSE, k(q, v, tau or a[, forces]) -> (..., nv, 3 nv); options as of sl.Dynamics."""
     definition = TreeDerivatives.of(model, name, forces, single=np.dtype(dtype) == np.float32)
     if target == "python":
         from spanloop.compiler.runtime.reference import PythonKernel
 
         return PythonKernel(definition, dtype)
+    if target == "cuda":
+        from spanloop.compiler.runtime.gpu.kernel import GpuKernel
+
+        return GpuKernel(definition, dtype)
     return machine_kernel(definition, dtype=dtype, threads=threads)
 
 

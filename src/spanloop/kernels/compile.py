@@ -22,9 +22,12 @@ from spanloop.sweeps.operators import Operator
 from spanloop.sweeps.vectors import Vector
 
 if TYPE_CHECKING:
+    from spanloop.compiler.runtime.gpu.kernel import GpuKernel
     from spanloop.compiler.runtime.kernel import Definition, Kernel
     from spanloop.compiler.runtime.reference import PythonKernel
     from spanloop.kernels.derivative_spec import DerivativeSpec
+
+    AnyKernel = Kernel | PythonKernel | GpuKernel
 
 
 def compile(
@@ -49,7 +52,9 @@ def compile(
     near: ArrayLike | None = None,
     derivative: str | None = None,
     wrt: str | Sequence[str] | None = None,
-) -> Kernel | PythonKernel:
+    layout: str = "rows",
+    device: int = 0,
+) -> AnyKernel:
     """Return a kernel of one function of one model.
 
     A kernel is called like the function, k(q, v, tau, out=None), with one state or with leading batch axes: q of shape
@@ -61,7 +66,8 @@ def compile(
             q and the vectors in the order in which they appear.
         method: the algorithm; by default the first in the catalog. "composite_body" and "unit_vector" cannot be looped
             over links, and compile for some 20 s on 48 DoF.
-        target: "cpu" (machine code) or "python" (the same steps on floats: slow, the reference for the other).
+        target: "cpu" (machine code), "cuda" (an NVIDIA GPU, docs/gpu.md) or "python" (the same steps on floats: slow,
+            the reference for the others).
         dtype: "float64" or "float32".
         parameters: "baked" compiles the model's numbers in; "live" adds the input `parameters`, packed as
             model.parameters(), one set or one per state. The kernel refuses negative masses, losses and moments about
@@ -87,6 +93,8 @@ def compile(
             the answer. Derivatives by q have one entry for each DoF: q moves at joint rates (docs/gradients.md).
         wrt: names of the inputs by which the derivative is; by default all of the function's own. "parameters" makes
             the parameters an input.
+        layout: of arrays of target "cuda": "rows" (n, size), or "columns" (size, n), which is faster for large models.
+        device: of target "cuda", the number of the GPU.
 
     Returns:
         A Kernel: callable; `operations`, `plan`, `source`, `inputs` and `shape` describe it; `wasm` is it as a
@@ -136,6 +144,8 @@ def compile(
     if _is_single(dtype) and spec.needs_double:
         raise UnsupportedError(f"{function}: method {spec.method!r} needs double precision; leave out dtype='float32'")
     check_target(target)
+    if target != "cuda" and (layout != "rows" or device != 0):
+        raise InputError(f"{function}: layout and device are for target='cuda'; target is {target!r}")
     division = _division(spec, chain_threads) if chain_threads is True or chain_threads != 1 else None
     if derivative is not None:
         spec = _derivative(spec, derivative, wrt, division, lowering)
@@ -144,7 +154,11 @@ def compile(
     if target == "python":
         from spanloop.compiler.runtime.reference import PythonKernel
 
-        kernel: Kernel | PythonKernel = PythonKernel(spec, dtype)
+        kernel: AnyKernel = PythonKernel(spec, dtype)
+    elif target == "cuda":
+        from spanloop.compiler.runtime.gpu.kernel import GpuKernel
+
+        kernel = GpuKernel(spec, dtype, layout, device)
     else:
         kernel = machine_kernel(spec, dtype=dtype, threads=threads, division=division)
     kernel.origin = origin

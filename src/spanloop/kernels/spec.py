@@ -34,8 +34,14 @@ if TYPE_CHECKING:
     from spanloop.compiler.runtime.kernel import Definition, Kernel
 
 _CAPTURING = ("elimination", "dense", "paths")  # methods that take captured frames
-_LATER = ("gpu", "cuda", "jax")  # targets
+_OTHER_NAMES = {
+    "gpu": "target='cuda'",
+    "nvidia": "target='cuda'",
+    "jax": "import spanloop.jax",
+    "torch": "import spanloop.torch",
+}
 _FILES = {"c": "arm.c", "wasm": "arm.mjs"}  # that leave Python: what sl.export writes for them
+TARGETS = ("cpu", "cuda", "python")
 CHOICES = {
     "parameters": ("baked", "live"),
     "on_singular": ("raise", "minimum_norm"),
@@ -479,15 +485,15 @@ def check_call_options(dtype: Any, threads: Any, target: Any, on_singular: Any) 
 
 def check_target(target: Any) -> None:
     """Refuse a target that kernels are not compiled for."""
-    if target in _LATER:
-        raise UnsupportedError(f"target {target!r} is not there yet; use 'cpu' or 'python'")
+    if target in _OTHER_NAMES:
+        raise InputError(f"target is {target!r}; expected 'cpu', 'cuda' or 'python'. Try {_OTHER_NAMES[target]}")
     if target in _FILES:
         raise UnsupportedError(
             f"target {target!r} leaves Python: sl.export(model, functions, {_FILES[target]!r}) writes it; "
-            "kernels that Python calls are of target 'cpu' or 'python'"
+            "kernels that Python calls are of target 'cpu', 'cuda' or 'python'"
         )
-    if target not in ("cpu", "python"):
-        raise InputError(f"target is {target!r}; {nearest(target, ('cpu', 'python'))}")
+    if target not in TARGETS:
+        raise InputError(f"target is {target!r}; {nearest(str(target), TARGETS)}")
 
 
 def _checked_options(

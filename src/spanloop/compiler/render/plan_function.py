@@ -43,10 +43,10 @@ class PlanFunction:
         return f"call void @{self.name}({', '.join(f'ptr {x}' for x in arrays)})"
 
 
-def function_source(s: PlanFunction, t: Real) -> str:
-    """Source of the function."""
+def function_source(s: PlanFunction, t: Real, pack: int = PACK) -> str:
+    """Source of the function; pack: sines and cosines that share a vector where a value is one number."""
     segments = s.segments
-    pack = PACK if t.width == 1 else 1
+    pack = pack if t.width == 1 else 1
     head = ", ".join(f"ptr {x}" for x in s.arguments)
     if len(segments.pieces) == 1:
         body = Body(t, _fetch(s, segments), pack)

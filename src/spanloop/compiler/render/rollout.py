@@ -67,15 +67,15 @@ def distant(schedule: Schedule, real: str, width: int) -> tuple[dict[str, int], 
     return places, at
 
 
-def rollout(schedule: Schedule, real: str, width: int) -> str:
-    """Source of `rollout` with `width` runs to a vector."""
+def rollout(schedule: Schedule, real: str, width: int, pack: int = PACK) -> str:
+    """Source of `rollout` with `width` runs to a vector; pack: sines that share a vector where it has one lane."""
     t = Real(real, width)
     plan_functions = _plan_functions(schedule)
-    functions = "".join(function_source(s, t) for s in plan_functions.values())
+    functions = "".join(function_source(s, t, pack) for s in plan_functions.values())
     if schedule.log is not None:
         functions += append_function(t, [schedule.sizes[n] for n in schedule.log.arrays])
     text = functions + _Loop(schedule, t, plan_functions).source()
-    wide = (t, t.wide(2), t.wide(PACK)) if width == 1 else (t,)
+    wide = (t, t.wide(2), t.wide(pack)) if width == 1 and pack > 1 else (t,)
     masked = block_declarations(Body(t, _nothing)) if width > 1 else ""
     bits = 256 if width == 1 else width * t.size * 8
     attributes = f'attributes #0 = {{ nounwind "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}" }}\n'

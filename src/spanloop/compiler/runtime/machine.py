@@ -121,7 +121,7 @@ class Work:
 work = Work()
 
 
-def _exclusively(work: Callable[[], _Result]) -> _Result:
+def exclusively(work: Callable[[], _Result]) -> _Result:
     """work() while no other thread uses LLVM; after an interrupt it goes on to its end, and nobody waits for it."""
 
     def locked() -> _Result:
@@ -143,7 +143,7 @@ def _target():
 @functools.cache
 def _host() -> tuple[str, str]:
     """Name and instruction sets of this processor, as LLVM gives them."""
-    return _exclusively(lambda: (llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()))
+    return exclusively(lambda: (llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()))
 
 
 def processor() -> str:
@@ -209,7 +209,7 @@ def object_code(source: str) -> bytes:
         work.seconds += time.perf_counter() - began
         return code
 
-    return _exclusively(emitted)
+    return exclusively(emitted)
 
 
 class Code:
@@ -217,7 +217,7 @@ class Code:
 
     def __init__(self, data: bytes, *names: str):
         """names: whose addresses will be asked for (all at once is faster)."""
-        self._engine, self._addresses = _exclusively(lambda: _loaded(data, names))
+        self._engine, self._addresses = exclusively(lambda: _loaded(data, names))
 
     def __del__(self, discarded=_discarded):
         if hasattr(self, "_engine"):
@@ -226,7 +226,7 @@ class Code:
     def address(self, name: str) -> int:
         """Address of a function or a global variable."""
         if name not in self._addresses:
-            self._addresses[name] = _exclusively(lambda: self._engine.get_global_value_address(name))
+            self._addresses[name] = exclusively(lambda: self._engine.get_global_value_address(name))
         return self._addresses[name]
 
 

@@ -127,9 +127,10 @@ def _filled(k: int, name: str, size: int, t: Real, before: str, total: str, larg
         code += [
             f"%{tag}.p{lane} = getelementptr {t.real}, ptr %{tag}.r{lane}, i64 %{tag}.i",
             f"%{tag}.x{lane} = load {t.real}, ptr %{tag}.p{lane}, align {t.size}",
-            f"%{tag}.v{lane} = insertelement {v} {vector}, {t.real} %{tag}.x{lane}, i32 {lane}",
         ]
-        vector = f"%{tag}.v{lane}"
+        if t.width > 1:
+            code.append(f"%{tag}.v{lane} = insertelement {v} {vector}, {t.real} %{tag}.x{lane}, i32 {lane}")
+        vector = f"%{tag}.{'v' if t.width > 1 else 'x'}{lane}"
     code += [
         f"%{tag}.to = getelementptr {v}, ptr %l{k}, i64 %{tag}.i",
         f"store {v} {vector}, ptr %{tag}.to, align {t.size}",
@@ -169,9 +170,11 @@ def lanes_into_rows(size: int, t: Real, before: str, total: str) -> list[str]:
             f"%b.o{lane} = mul i64 %run{lane}, {size}",
             f"%b.k{lane} = add i64 %b.o{lane}, %b.i",
             f"%b.q{lane} = getelementptr {t.real}, ptr %out, i64 %b.k{lane}",
-            f"%b.e{lane} = extractelement {v} %b.x, i32 {lane}",
-            f"store {t.real} %b.e{lane}, ptr %b.q{lane}, align {t.size}",
         ]
+        if t.width > 1:
+            code.append(f"%b.e{lane} = extractelement {v} %b.x, i32 {lane}")
+        number = f"%b.e{lane}" if t.width > 1 else "%b.x"
+        code.append(f"store {t.real} {number}, ptr %b.q{lane}, align {t.size}")
     return [
         *code,
         "%b.n = add i64 %b.i, 1",

@@ -1,0 +1,1 @@
+"""Plans as LLVM text for NVIDIA GPUs."""

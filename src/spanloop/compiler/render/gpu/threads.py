@@ -1,0 +1,255 @@
+"""A Plan as LLVM text for NVIDIA GPUs, one thread a state:
+
+    batch(in0, in1, ..., out, status, i32 n)
+
+Layouts of arrays: "columns", number j of state i at [j·n + i]; "rows", at [i·size + j], which a warp reads and writes
+together, line by line, and turns in shared memory; "direct", the same arrays, each thread its own row: faster where a
+state has few numbers. An input that is `common` has one row for all states. Every state gets a status; the row of one
+that is refused is NaN. Four things decide the speed:
+
+- all inputs are loaded at the beginning: loaded where first needed, each would expose the latency of memory;
+- in long kernels inputs are checked on arrival: at the end all of them would still be held;
+- beyond `budget` held values the one that is needed last moves to shared memory, [slot][thread] (lower/spilling.py);
+- addresses of the end follow from a thread number that is read anew: else LLVM holds those of the beginning.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from spanloop.compiler.lower import Plan
+from spanloop.compiler.lower.spilling import Spills, spills
+from spanloop.compiler.render.gpu import entry
+from spanloop.compiler.render.gpu.row_tiles import RowTiles, pitch
+from spanloop.compiler.render.instructions import LIMIT, Body, Real, declarations
+from spanloop.compiler.render.single import FAR_ANGLE, NOT_FINITE, angles, input_places, last_conditions
+from spanloop.compiler.trace import INPUT, Expression
+
+BUDGET = {"float": 200, "double": 95}  # values held in registers
+FEW = 32  # numbers of a state up to which each thread reads its own row
+SMALL = {"float": 56, "double": 24}  # held values up to which blocks have several warps
+SHARED = 216 * 1024  # bytes of shared memory of a multiprocessor that spills may take
+WARPS = 8  # that share it
+FEWER = 4  # that share it where so many fewer spills are left to the assembler that it pays (double)
+FITTING = 6  # values beyond the budget, for each slot, up to which that is so
+SEVERAL = 128  # threads of such a block
+
+
+@dataclass(frozen=True)
+class ThreadKernel:
+    """Text of a kernel and how it is launched. shared: bytes of shared memory that a block takes."""
+
+    source: str
+    threads: int
+    shared: int
+    layout: str
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How arrays lie: kind "rows", "direct" or "columns"; common: of each input, whether all states share one row."""
+
+    kind: str
+    common: tuple[bool, ...] = ()
+
+    @staticmethod
+    def of_rows(plan: Plan, real: str, common: tuple[bool, ...] = ()) -> Layout:
+        """The faster of the two kinds for arrays in rows; long rows do not fit the shared memory."""
+        own = [size for k, (_, size) in enumerate(plan.inputs) if not (common and common[k])] + [len(plan.outputs)]
+        is_long = pitch(max(own)) * entry.WARP * Real(real).size > SHARED // FEWER
+        return Layout("direct" if sum(own) <= FEW or is_long else "rows", common)
+
+    def is_common(self, k: int) -> bool:
+        """Whether input k has one row for all states."""
+        return bool(self.common) and self.common[k]
+
+
+def thread_kernel(
+    plan: Plan, real: str, layout: Layout, budget: int | None = None, warps: int | None = None
+) -> ThreadKernel:
+    """The kernel of a plan.
+
+    budget: values that a thread holds in registers; warps: for how many on a multiprocessor its shared memory suffices.
+    """
+    budget, line = budget or BUDGET[real], entry.WARP * Real(real).size
+    moves = spills(plan, budget, SHARED // (warps or WARPS) // line)
+    if warps is None and real == "double" and moves.peak - budget <= FITTING * moves.n_slots:
+        moves = spills(plan, budget, SHARED // FEWER // line)
+    threads = SEVERAL if moves.peak <= SMALL[real] and layout.kind != "rows" else entry.WARP
+    return _Writer(plan, Real(real), layout, moves, threads).kernel()
+
+
+@dataclass
+class _Writer:
+    plan: Plan
+    t: Real
+    layout: Layout
+    moves: Spills
+    threads: int
+    finite: str = ""  # 0 while every number so far is finite
+    largest: str = ""  # of all angles among the inputs
+    count: int = 0
+    loaded: dict[tuple[int, int], str] = field(default_factory=dict)
+
+    def kernel(self) -> ThreadKernel:
+        self.sizes, self.n_out = [size for _, size in self.plan.inputs], len(self.plan.outputs)
+        self.places, (self.turning, self.others) = input_places(self.plan), angles(self.plan)
+        self.body = Body(self.t, self._fetched)
+        self.finite = self.largest = self.t.constant(0.0)
+        self.tiles = RowTiles(self.new, self.body.lines, self.t)
+        self._begin()
+        self._load_inputs()
+        self._compute()
+        outputs = [self.body.value(x) for x in self.plan.outputs + self.plan.demand_flags]
+        conditions = self._conditions(outputs)
+        self._store(outputs)
+        self._mark(conditions)
+        rows = max(map(pitch, (*self._own_sizes(), self.n_out))) if self.layout.kind == "rows" else 0
+        shared = self.threads * max(rows, self.moves.n_slots) * self.t.size
+        return ThreadKernel(self._function(), self.threads, shared, self.layout.kind)
+
+    def _function(self) -> str:
+        arguments = [f"ptr addrspace(1) noalias readonly %a{k}" for k in range(len(self.sizes))]
+        arguments += ["ptr addrspace(1) noalias %out", "ptr addrspace(1) noalias %status", "i32 %n"]
+        head = f"define ptx_kernel void @batch({', '.join(arguments)}) {{\nentry:\n"
+        end = declarations(self.t) + entry.INTRINSICS + entry.limits("batch", self.threads)
+        return entry.shared_memory(self.t.real) + head + "\n".join(self.body.lines) + "\n}\n" + end
+
+    def new(self, text: str) -> str:
+        """Append an instruction; the name of its value."""
+        self.count += 1
+        return self.body.line(f"n{self.count}_", text)
+
+    def _own_sizes(self) -> list[int]:
+        return [size for k, size in enumerate(self.sizes) if not self.layout.is_common(k)]
+
+    # ---- states and addresses
+
+    def _begin(self) -> None:
+        """%i is the thread's state; threads past the last state compute that one again, and write the same."""
+        self.body.lines += [
+            f"%tid = {entry.THREAD}\n%block = {entry.BLOCK}",
+            f"%base32 = mul i32 %block, {self.threads}\n%i32 = add i32 %base32, %tid\n%inside = icmp ult i32 %i32, %n",
+            "%base = zext i32 %base32 to i64\n%n64 = zext i32 %n to i64\n%own = zext i32 %i32 to i64",
+            "%final = sub i64 %n64, 1\n%i = select i1 %inside, i64 %own, i64 %final",
+        ]
+
+    def _place(self, array: str, j: int, size: int, state: str = "%i") -> str:
+        """The address of number j of this thread's state."""
+        if self.layout.kind == "columns":
+            at = self.new(f"add i64 {self.new(f'mul i64 %n64, {j}')}, {state}")
+        else:
+            at = self.new(f"add i64 {self.new(f'mul i64 {state}, {size}')}, {j}")
+        return self.new(f"getelementptr {self.t.real}, ptr addrspace(1) {array}, i64 {at}")
+
+    def _slot(self, index: int) -> str:
+        at = self.new(f"add i32 %tid, {self.threads * self.moves.slot[index]}")
+        return self.new(f"getelementptr {self.t.real}, ptr addrspace(3) @tile, i32 {at}")
+
+    # ---- inputs
+
+    def _load_inputs(self) -> None:
+        r = self.t.real
+        if self.layout.kind == "rows":
+            own = [(k, size) for k, size in enumerate(self.sizes) if not self.layout.is_common(k)]
+            self.loaded = self.tiles.read(own)
+        for n in self.plan.arguments:
+            k, j = self.places[int(n.value)]
+            if (k, j) in self.loaded:
+                continue
+            if self.layout.is_common(k):
+                p = self.new(f"getelementptr {r}, ptr addrspace(1) %a{k}, i64 {j}")
+            else:
+                p = self._place(f"%a{k}", j, self.sizes[k])
+            self.loaded[k, j] = self.new(f"load {r}, ptr addrspace(1) {p}")
+        for n in self.plan.arguments:
+            self.body.value(n)
+
+    def _fetched(self, body: Body, n: Expression) -> str:
+        """An input on its arrival, checked; or a value that was moved to shared memory."""
+        if n.op != INPUT:
+            return self.new(f"load {self.t.real}, ptr addrspace(3) {self._slot(n.index)}")
+        x = self.loaded[self.places[int(n.value)]]
+        self.finite = self._in_place("fma", x, self.finite)
+        if int(n.value) in self.turning:
+            self.largest = self._in_place("grow", x, self.largest)
+        return x
+
+    def _in_place(self, what: str, x: str, total: str) -> str:
+        """total + 0·x, or max(|x|, total); in long kernels as assembly: LLVM would move instructions to the end."""
+        if not self.moves.n_slots:
+            return self._plain(what, x, total)
+        r, kind, bits, zeros = self.t.real, "f", "f32", 8
+        if r == "double":
+            kind, bits, zeros = "d", "f64", 16
+        text = {
+            "fma": f"fma.rn.{bits} $0, $1, 0{kind}{'0' * zeros}, $2;",
+            "grow": f"{{ .reg .{bits} t; abs.{bits} t, $1; max.{bits} $0, t, $2; }}",
+        }[what]
+        return self.new(f'call {r} asm sideeffect "{text}", "={kind},{kind},{kind}"({r} {x}, {r} {total})')
+
+    def _plain(self, what: str, x: str, total: str) -> str:
+        r, suffix = self.t.real, self.t.suffix
+        if what == "fma":
+            return self.new(f"call {r} @llvm.fma.{suffix}({r} {x}, {r} {self.t.constant(0.0)}, {r} {total})")
+        size = self.new(f"call {r} @llvm.fabs.{suffix}({r} {x})")
+        return self.new(f"select i1 {self.new(f'fcmp ogt {r} {size}, {total}')}, {r} {size}, {r} {total}")
+
+    # ---- operations
+
+    def _compute(self) -> None:
+        body = self.body
+        for n, moves in zip(self.moves.nodes, self.moves.after, strict=True):
+            body.add((n,))
+            for i in moves.stored:
+                body.lines.append(f"store {self.t.real} {body.values[i]}, ptr addrspace(3) {self._slot(i)}")
+            for i in moves.dropped:
+                del body.values[i]
+
+    def _conditions(self, outputs: list[str]) -> list[tuple[str, int]]:
+        """What must hold of a state, with the status bit of a state for which it does not."""
+        t, zero = self.t, self.t.constant(0.0)
+        seen: set[str] = set()
+        for value, x in zip(outputs, self.plan.outputs + self.plan.demand_flags, strict=True):
+            if value not in seen and (isinstance(x, Expression) or not math.isfinite(x)):
+                seen.add(value)
+                terms = f"{t.real} {value}, {t.real} {zero}, {t.real} {self.finite}"
+                self.finite = self.new(f"call {t.real} @llvm.fma.{t.suffix}({terms})")
+        found = [(self.new(f"fcmp oeq {t.real} {self.finite}, {zero}"), NOT_FINITE)]
+        if self.turning:
+            found.append((self.new(f"fcmp olt {t.real} {self.largest}, {t.constant(LIMIT[t.real])}"), FAR_ANGLE))
+        return found + last_conditions(self.body, self.plan, self.others)
+
+    # ---- outputs
+
+    def _store(self, outputs: list[str]) -> None:
+        self.body.lines.append('%tid.end = call i32 asm sideeffect "mov.u32 $0, %tid.x;", "=r"()')
+        at = self.new(
+            f"call i32 @llvm.umin.i32(i32 {self.new('add i32 %base32, %tid.end')}, i32 {self.new('sub i32 %n, 1')})"
+        )
+        self.state = self.new(f"zext i32 {at} to i64")
+        if self.layout.kind == "rows":
+            self.tiles.write(outputs[: self.n_out], "%tid.end")
+            return
+        for j in range(self.n_out):
+            p = self._place("%out", j, self.n_out, self.state)
+            self.body.lines.append(f"store {self.t.real} {outputs[j]}, ptr addrspace(1) {p}")
+
+    def _mark(self, conditions: list[tuple[str, int]]) -> None:
+        """The status of every state; NaN in the row of one that is refused."""
+        status, lines = "0", self.body.lines
+        for condition, bit in conditions:
+            status = self.new(f"or i8 {status}, {self.new(f'select i1 {condition}, i8 0, i8 {bit}')}")
+        if self.layout.kind == "rows":
+            lines.append(entry.BARRIER)  # rows are written by all threads together
+        lines += [
+            f"%status.p = getelementptr i8, ptr addrspace(1) %status, i64 {self.state}",
+            f"store i8 {status}, ptr addrspace(1) %status.p",
+            f"%refused = icmp ne i8 {status}, 0",
+            "br i1 %refused, label %mark, label %done\nmark:",
+        ]
+        for j in range(self.n_out):
+            p = self._place("%out", j, self.n_out, self.state)
+            lines.append(f"store {self.t.real} {self.t.constant(math.nan)}, ptr addrspace(1) {p}")
+        lines.append("br label %done\ndone:\nret void")
