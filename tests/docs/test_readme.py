@@ -19,10 +19,11 @@ def blocks(language: str, text: str = README) -> list[str]:
 
 
 CONTINUED = {"gradients.md", "grasps.md"}  # one example in several blocks, which test_pages.py runs together
+NEEDING = {"torch.md"}  # pages for libraries that need not be installed, with a test of their own
 PYTHON = {
     f"{page.relative_to(ROOT).as_posix()} block {k}": block
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
-    if page.name not in CONTINUED
+    if page.name not in CONTINUED | NEEDING
     for k, block in enumerate(blocks("python", page.read_text(encoding="utf-8")))
 }
 
