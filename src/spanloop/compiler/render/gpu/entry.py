@@ -14,6 +14,12 @@ INTRINSICS = (
 THREAD = "call i32 @llvm.nvvm.read.ptx.sreg.tid.x()"
 BLOCK = "call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()"
 BLOCKS = "call i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()"
+CONVERGENT = "attributes #7 = { convergent nounwind }\n"  # of barriers as assembly
+
+
+def group_barrier(number: str, threads: int) -> str:
+    """A barrier of so many threads of a block, the group of this number below 16."""
+    return f'call void asm sideeffect "bar.sync $0, {threads};", "r,~{{memory}}"(i32 {number}) #7'
 
 
 def shared_memory(real: str) -> str:

@@ -17,9 +17,30 @@ def pitch(size: int) -> int:
 class RowTiles:
     """Instructions that move rows; they read %base (the warp's first state), %final (the last), %n64 (all)."""
 
-    def __init__(self, new: Callable[[str], str], lines: list[str], t: Real):
-        """new(text): appends an instruction to lines and returns the name of its value."""
-        self.new, self.lines, self.t = new, lines, t
+    def __init__(self, new: Callable[[str], str], lines: list[str], t: Real, threads: int = WARP, tile: str = "@tile"):
+        """new(text): appends an instruction to lines and returns the name of its value.
+
+        threads: that move the rows together; tile: their shared memory.
+        """
+        self.new, self.lines, self.t, self.threads, self.tile = new, lines, t, threads, tile
+
+    def fill(self, inputs: Sequence[tuple[int, int]], first: dict[int, int], thread: str) -> None:
+        """Move rows of inputs (number, size) to shared memory, each from its place `first` on."""
+        r = self.t.real
+        on_the_way = [
+            (k, size, [(e, self.new(f"load {r}, ptr addrspace(1) {p}")) for e, p in self._numbers(size, thread, a)])
+            for k, size in inputs
+            for a in [f"%a{k}"]
+        ]
+        for k, size, numbers in on_the_way:
+            self.lines += [f"store {r} {x}, ptr addrspace(3) {self._turned(e, size, first[k])}" for e, x in numbers]
+
+    def empty(self, size: int, first: int, thread: str) -> None:
+        """Write rows that are in shared memory; beyond the last state its last number is written again."""
+        r = self.t.real
+        for e, p in self._numbers(size, thread, "%out"):
+            x = self.new(f"load {r}, ptr addrspace(3) {self._turned(e, size, first)}")
+            self.lines.append(f"store {r} {x}, ptr addrspace(1) {p}")
 
     def read(self, inputs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], str]:
         """The numbers of this thread's state, by input and place; inputs: (number, size) of each."""
@@ -46,9 +67,7 @@ class RowTiles:
         for j, x in enumerate(outputs):
             self.lines.append(f"store {r} {x}, ptr addrspace(3) {self._cell(self.new(f'add i32 {row}, {j}'))}")
         self.lines.append(BARRIER)
-        for e, p in self._numbers(size, thread, "%out"):
-            x = self.new(f"load {r}, ptr addrspace(3) {self._turned(e, size)}")
-            self.lines.append(f"store {r} {x}, ptr addrspace(1) {p}")
+        self.empty(size, 0, thread)
 
     def _own_row(self) -> str:
         """The row of this thread's state; threads past the last state read that one's."""
@@ -62,15 +81,15 @@ class RowTiles:
         is_full = new(f"icmp sge i64 {left}, {WARP}")
         states = new(f"trunc i64 {new(f'select i1 {is_full}, i64 {WARP}, i64 {left}')} to i32")
         last = new(f"sub i32 {new(f'mul i32 {states}, {size}')}, 1")
-        for c in range(size):
-            e = new(f"call i32 @llvm.umin.i32(i32 {new(f'add i32 {thread}, {c * WARP}')}, i32 {last})")
+        for c in range(-(-size * WARP // self.threads)):
+            e = new(f"call i32 @llvm.umin.i32(i32 {new(f'add i32 {thread}, {c * self.threads}')}, i32 {last})")
             at = new(f"add i64 {new(f'zext i32 {e} to i64')}, {first}")
             yield e, new(f"getelementptr {self.t.real}, ptr addrspace(1) {array}, i64 {at}")
 
-    def _turned(self, e: str, size: int) -> str:
+    def _turned(self, e: str, size: int, first: int = 0) -> str:
         if pitch(size) != size:
             e = self.new(f"add i32 {e}, {self.new(f'udiv i32 {e}, {size}')}")
-        return self._cell(e)
+        return self._cell(self.new(f"add i32 {e}, {first}") if first else e)
 
     def _cell(self, index: str) -> str:
-        return self.new(f"getelementptr {self.t.real}, ptr addrspace(3) @tile, i32 {index}")
+        return self.new(f"getelementptr {self.t.real}, ptr addrspace(3) {self.tile}, i32 {index}")

@@ -22,8 +22,9 @@ from spanloop.compiler.lower import Plan
 from spanloop.compiler.lower.spilling import Spills, spills
 from spanloop.compiler.render.gpu import entry
 from spanloop.compiler.render.gpu.row_tiles import RowTiles, pitch
-from spanloop.compiler.render.instructions import LIMIT, Body, Real, declarations
-from spanloop.compiler.render.single import FAR_ANGLE, NOT_FINITE, angles, input_places, last_conditions
+from spanloop.compiler.render.gpu.state_checks import StateChecks, status_bits
+from spanloop.compiler.render.instructions import Body, Real, declarations
+from spanloop.compiler.render.single import angles, input_places, last_conditions
 from spanloop.compiler.trace import INPUT, Expression
 
 BUDGET = {"float": 200, "double": 95}  # values held in registers
@@ -38,12 +39,16 @@ SEVERAL = 128  # threads of such a block
 
 @dataclass(frozen=True)
 class ThreadKernel:
-    """Text of a kernel and how it is launched. shared: bytes of shared memory that a block takes."""
+    """Text of a kernel and how it is launched.
+
+    threads, states: of a block; shared: bytes of shared memory that it takes.
+    """
 
     source: str
     threads: int
     shared: int
     layout: str
+    states: int
 
 
 @dataclass(frozen=True)
@@ -87,8 +92,6 @@ class _Writer:
     layout: Layout
     moves: Spills
     threads: int
-    finite: str = ""  # 0 while every number so far is finite
-    largest: str = ""  # of all angles among the inputs
     count: int = 0
     loaded: dict[tuple[int, int], str] = field(default_factory=dict)
 
@@ -96,7 +99,7 @@ class _Writer:
         self.sizes, self.n_out = [size for _, size in self.plan.inputs], len(self.plan.outputs)
         self.places, (self.turning, self.others) = input_places(self.plan), angles(self.plan)
         self.body = Body(self.t, self._fetched)
-        self.finite = self.largest = self.t.constant(0.0)
+        self.checks = StateChecks(self.new, self.t, in_place=self.moves.n_slots > 0)
         self.tiles = RowTiles(self.new, self.body.lines, self.t)
         self._begin()
         self._load_inputs()
@@ -107,7 +110,7 @@ class _Writer:
         self._mark(conditions)
         rows = max(map(pitch, (*self._own_sizes(), self.n_out))) if self.layout.kind == "rows" else 0
         shared = self.threads * max(rows, self.moves.n_slots) * self.t.size
-        return ThreadKernel(self._function(), self.threads, shared, self.layout.kind)
+        return ThreadKernel(self._function(), self.threads, shared, self.layout.kind, self.threads)
 
     def _function(self) -> str:
         arguments = [f"ptr addrspace(1) noalias readonly %a{k}" for k in range(len(self.sizes))]
@@ -171,30 +174,10 @@ class _Writer:
         if n.op != INPUT:
             return self.new(f"load {self.t.real}, ptr addrspace(3) {self._slot(n.index)}")
         x = self.loaded[self.places[int(n.value)]]
-        self.finite = self._in_place("fma", x, self.finite)
+        self.checks.number(x)
         if int(n.value) in self.turning:
-            self.largest = self._in_place("grow", x, self.largest)
+            self.checks.angle(x)
         return x
-
-    def _in_place(self, what: str, x: str, total: str) -> str:
-        """total + 0·x, or max(|x|, total); in long kernels as assembly: LLVM would move instructions to the end."""
-        if not self.moves.n_slots:
-            return self._plain(what, x, total)
-        r, kind, bits, zeros = self.t.real, "f", "f32", 8
-        if r == "double":
-            kind, bits, zeros = "d", "f64", 16
-        text = {
-            "fma": f"fma.rn.{bits} $0, $1, 0{kind}{'0' * zeros}, $2;",
-            "grow": f"{{ .reg .{bits} t; abs.{bits} t, $1; max.{bits} $0, t, $2; }}",
-        }[what]
-        return self.new(f'call {r} asm sideeffect "{text}", "={kind},{kind},{kind}"({r} {x}, {r} {total})')
-
-    def _plain(self, what: str, x: str, total: str) -> str:
-        r, suffix = self.t.real, self.t.suffix
-        if what == "fma":
-            return self.new(f"call {r} @llvm.fma.{suffix}({r} {x}, {r} {self.t.constant(0.0)}, {r} {total})")
-        size = self.new(f"call {r} @llvm.fabs.{suffix}({r} {x})")
-        return self.new(f"select i1 {self.new(f'fcmp ogt {r} {size}, {total}')}, {r} {size}, {r} {total}")
 
     # ---- operations
 
@@ -209,17 +192,12 @@ class _Writer:
 
     def _conditions(self, outputs: list[str]) -> list[tuple[str, int]]:
         """What must hold of a state, with the status bit of a state for which it does not."""
-        t, zero = self.t, self.t.constant(0.0)
         seen: set[str] = set()
         for value, x in zip(outputs, self.plan.outputs + self.plan.demand_flags, strict=True):
             if value not in seen and (isinstance(x, Expression) or not math.isfinite(x)):
                 seen.add(value)
-                terms = f"{t.real} {value}, {t.real} {zero}, {t.real} {self.finite}"
-                self.finite = self.new(f"call {t.real} @llvm.fma.{t.suffix}({terms})")
-        found = [(self.new(f"fcmp oeq {t.real} {self.finite}, {zero}"), NOT_FINITE)]
-        if self.turning:
-            found.append((self.new(f"fcmp olt {t.real} {self.largest}, {t.constant(LIMIT[t.real])}"), FAR_ANGLE))
-        return found + last_conditions(self.body, self.plan, self.others)
+                self.checks.last_number(value)
+        return self.checks.conditions() + last_conditions(self.body, self.plan, self.others)
 
     # ---- outputs
 
@@ -238,9 +216,7 @@ class _Writer:
 
     def _mark(self, conditions: list[tuple[str, int]]) -> None:
         """The status of every state; NaN in the row of one that is refused."""
-        status, lines = "0", self.body.lines
-        for condition, bit in conditions:
-            status = self.new(f"or i8 {status}, {self.new(f'select i1 {condition}, i8 0, i8 {bit}')}")
+        status, lines = status_bits(self.new, conditions), self.body.lines
         if self.layout.kind == "rows":
             lines.append(entry.BARRIER)  # rows are written by all threads together
         lines += [
