@@ -121,7 +121,7 @@ class Timed:
             m.write(a.ctypes.data, a.nbytes)
         self.width = math.prod(kernel.shape)
         self.out, self.status = Memory(device, self.n * self.width * kernel.dtype.itemsize), Memory(device, self.n)
-        self.code = kernel._code(kernel._common())
+        self.code = kernel.code(kernel._common(), self.n)
         self.pointers = [(m.pointer, k) for m, (_, k) in zip(self.kept, kernel.inputs, strict=True)]
         device.synchronize()
 

@@ -2,8 +2,8 @@
 
 Address spaces are dropped, the numbers of thread and block are arguments, and the few lines of assembly become the
 instructions that they stand for. `run_threads` runs one thread after the other, for kernels without barriers.
-`run_blocks` runs every thread of a block in a thread of its own; at a barrier they wait for one another. A value that is
-read before the barrier after which it is there shows as a wrong answer: between barriers threads run in any order.
+`run_blocks` runs every thread of a block in a thread of its own; at a barrier they wait for one another. A value that
+is read before it is written shows as a wrong answer: between barriers threads run in any order.
 """
 
 from __future__ import annotations

@@ -61,9 +61,16 @@ class Layout:
     @staticmethod
     def of_rows(plan: Plan, real: str, common: tuple[bool, ...] = ()) -> Layout:
         """The faster of the two kinds for arrays in rows; long rows do not fit the shared memory."""
-        own = [size for k, (_, size) in enumerate(plan.inputs) if not (common and common[k])] + [len(plan.outputs)]
-        is_long = pitch(max(own)) * entry.WARP * Real(real).size > SHARED // FEWER
-        return Layout("direct" if sum(own) <= FEW or is_long else "rows", common)
+        found = Layout("direct", common)
+        return found if sum(found._own(plan)) <= FEW or found.is_long(plan, real) else Layout("rows", common)
+
+    def is_long(self, plan: Plan, real: str) -> bool:
+        """Whether the rows of 32 states do not fit the shared memory."""
+        return pitch(max(self._own(plan))) * entry.WARP * Real(real).size > SHARED // FEWER
+
+    def _own(self, plan: Plan) -> list[int]:
+        """How many numbers of each input, and of the answer, a state has of its own."""
+        return [size for k, (_, size) in enumerate(plan.inputs) if not self.is_common(k)] + [len(plan.outputs)]
 
     def is_common(self, k: int) -> bool:
         """Whether input k has one row for all states."""

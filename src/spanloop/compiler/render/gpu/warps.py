@@ -32,26 +32,30 @@ from spanloop.compiler.render.instructions import Body, Real, declarations
 from spanloop.compiler.render.single import OFF_GUARD, angles, input_places
 from spanloop.compiler.trace import INPUT, Expression
 
-GROUP = SHARED // 4  # bytes of shared memory that a group takes where that suffices: four fit on a multiprocessor
-LARGEST = 96 * 1024  # that it takes at most; GPUs of most kinds have as much
-FIXED = 0.75  # of GROUP that may be other than spilled values
+RESIDENT = (4, 2, 1)  # groups on a multiprocessor, of which the first is chosen that leaves memory for spilled values
+FIXED = 0.75  # of its memory that a group may need for other things
 _W = entry.WARP
 
 
 def warp_kernel(
-    exchange: Exchange, real: str, layout: Layout, groups: int = 1, budget: int | None = None
-) -> ThreadKernel | None:
-    """The kernel of a divided plan; None where the values that cross do not fit the shared memory.
+    exchange: Exchange, real: str, layout: Layout, groups: int = 1, budget: int | None = None, shared: int = SHARED
+) -> ThreadKernel:
+    """The kernel of a divided plan that `fits`.
 
-    groups: of a block; budget: values that a thread holds in registers.
+    groups: of a block; budget: values that a thread holds in registers; shared: bytes of shared memory of a block.
     """
-    memory, size = _Memory.of(exchange, layout), Real(real).size
-    most = GROUP if memory.spilled * size <= FIXED * GROUP else LARGEST
+    memory, size, shared = _Memory.of(exchange, layout), Real(real).size, min(shared, SHARED)
+    shares = [shared // k for k in RESIDENT if k >= groups] or [shared // groups]
+    most = next((x for x in shares if memory.spilled * size <= FIXED * x), shares[-1])
     slots = (most // size - memory.spilled) // (_W * exchange.workers)
-    if slots < 0 or groups * most > SHARED:
-        return None
     workers = _workers(exchange, memory, budget or BUDGET[real], slots)
     return _Writer(exchange, Real(real), layout, groups, memory, workers).kernel()
+
+
+def fits(exchange: Exchange, real: str, layout: Layout, groups: int = 1, shared: int = SHARED) -> bool:
+    """Whether rows and the values that cross fit the shared memory of a block."""
+    memory = _Memory.of(exchange, layout)
+    return groups * max(memory.spilled, memory.answer) * Real(real).size <= min(shared, SHARED)
 
 
 @dataclass(frozen=True)
@@ -214,7 +218,9 @@ class _Writer:
     def cell(self, first: int, lane: str = "%lane", pitch: int = 1) -> str:
         """The address in shared memory of this state's number, `first` being that of the group's first state."""
         at = lane if pitch == 1 else self.new(f"mul i32 {lane}, {pitch}")
-        return self.new(f"getelementptr {self.t.real}, ptr addrspace(3) %tile, i32 {self.new(f'add i32 {at}, {first}')}")
+        return self.new(
+            f"getelementptr {self.t.real}, ptr addrspace(3) %tile, i32 {self.new(f'add i32 {at}, {first}')}"
+        )
 
 
 class _Warp:
