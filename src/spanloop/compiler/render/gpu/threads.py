@@ -3,8 +3,8 @@
     batch(in0, in1, ..., out, status, i32 n)
 
 Layouts of arrays: "columns", number j of state i at [j·n + i]; "rows", at [i·size + j], which a warp reads and writes
-together, line by line, and turns in shared memory; "direct", the same arrays, each thread its own row: faster where a
-state has few numbers. An input that is `common` has one row for all states. Every state gets a status; the row of one
+together, line by line, and turns in shared memory (of 32 states and more); "direct", the same arrays, each thread its
+own row: faster where a state has few numbers, and for fewer states. An input that is `common` has one row for all states. Every state gets a status; the row of one
 that is refused is NaN. Four things decide the speed:
 
 - all inputs are loaded at the beginning: loaded where first needed, each would expose the latency of memory;
@@ -16,6 +16,7 @@ that is refused is NaN. Four things decide the speed:
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from spanloop.compiler.lower import Plan
@@ -59,18 +60,14 @@ class Layout:
     common: tuple[bool, ...] = ()
 
     @staticmethod
-    def of_rows(plan: Plan, real: str, common: tuple[bool, ...] = ()) -> Layout:
-        """The faster of the two kinds for arrays in rows; long rows do not fit the shared memory."""
-        found = Layout("direct", common)
-        return found if sum(found._own(plan)) <= FEW or found.is_long(plan, real) else Layout("rows", common)
+    def of_rows(sizes: Sequence[int], real: str, common: tuple[bool, ...] = (), few: int = FEW) -> Layout:
+        """The faster of the two kinds for arrays in rows; long rows do not fit the shared memory.
 
-    def is_long(self, plan: Plan, real: str) -> bool:
-        """Whether the rows of 32 states do not fit the shared memory."""
-        return pitch(max(self._own(plan))) * entry.WARP * Real(real).size > SHARED // FEWER
-
-    def _own(self, plan: Plan) -> list[int]:
-        """How many numbers of each input, and of the answer, a state has of its own."""
-        return [size for k, (_, size) in enumerate(plan.inputs) if not self.is_common(k)] + [len(plan.outputs)]
+        sizes: of the inputs and of the answer; few: numbers up to which each thread reads its own row.
+        """
+        own = [size for k, size in enumerate(sizes) if not (common and k < len(common) and common[k])]
+        is_long = pitch(max(own)) * entry.WARP * Real(real).size > SHARED // FEWER
+        return Layout("direct" if sum(own) <= few or is_long else "rows", common)
 
     def is_common(self, k: int) -> bool:
         """Whether input k has one row for all states."""
@@ -137,12 +134,21 @@ class _Writer:
     # ---- states and addresses
 
     def _begin(self) -> None:
-        """%i is the thread's state; threads past the last state compute that one again, and write the same."""
+        """%i is the thread's state, %base the block's first.
+
+        Rows are complete: the last block begins so that its 32 states exist. Otherwise threads past the last state
+        compute that one again. Both write the same twice.
+        """
         self.body.lines += [
-            f"%tid = {entry.THREAD}\n%block = {entry.BLOCK}",
-            f"%base32 = mul i32 %block, {self.threads}\n%i32 = add i32 %base32, %tid\n%inside = icmp ult i32 %i32, %n",
-            "%base = zext i32 %base32 to i64\n%n64 = zext i32 %n to i64\n%own = zext i32 %i32 to i64",
-            "%final = sub i64 %n64, 1\n%i = select i1 %inside, i64 %own, i64 %final",
+            f"%tid = {entry.THREAD}\n%block = {entry.BLOCK}\n%base.own = mul i32 %block, {self.threads}",
+            "%final32 = sub i32 %n, 1\n%n64 = zext i32 %n to i64",
+        ]
+        self.body.lines += [
+            f"%full = sub i32 %n, {entry.WARP}\n%base32 = call i32 @llvm.umin.i32(i32 %base.own, i32 %full)"
+            if self.layout.kind == "rows"
+            else "%base32 = add i32 %base.own, 0",
+            "%i.own = add i32 %base32, %tid\n%i32 = call i32 @llvm.umin.i32(i32 %i.own, i32 %final32)",
+            "%base = zext i32 %base32 to i64\n%i = zext i32 %i32 to i64",
         ]
 
     def _place(self, array: str, j: int, size: int, state: str = "%i") -> str:
@@ -163,7 +169,7 @@ class _Writer:
         r = self.t.real
         if self.layout.kind == "rows":
             own = [(k, size) for k, size in enumerate(self.sizes) if not self.layout.is_common(k)]
-            self.loaded = self.tiles.read(own)
+            self.loaded = self.tiles.read(own, "%tid")
         for n in self.plan.arguments:
             k, j = self.places[int(n.value)]
             if (k, j) in self.loaded:
@@ -210,9 +216,8 @@ class _Writer:
 
     def _store(self, outputs: list[str]) -> None:
         self.body.lines.append('%tid.end = call i32 asm sideeffect "mov.u32 $0, %tid.x;", "=r"()')
-        at = self.new(
-            f"call i32 @llvm.umin.i32(i32 {self.new('add i32 %base32, %tid.end')}, i32 {self.new('sub i32 %n, 1')})"
-        )
+        own = self.new("add i32 %base32, %tid.end")
+        at = self.new(f"call i32 @llvm.umin.i32(i32 {own}, i32 {self.new('sub i32 %n, 1')})")
         self.state = self.new(f"zext i32 {at} to i64")
         if self.layout.kind == "rows":
             self.tiles.write(outputs[: self.n_out], "%tid.end")

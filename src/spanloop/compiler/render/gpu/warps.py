@@ -7,7 +7,7 @@ Arguments, layouts, statuses and rows of NaN are those of render/gpu/threads.py.
 barrier after each stage. So a state has the registers of all its warps, and small batches keep more of the GPU busy.
 Warps and states form a group; a block has one group, or several that share the instructions which it fetches.
 
-Rows are moved to shared memory by the whole group and stay there until the end: a warp reads an input again where it
+Rows, of 32 states and more, are moved to shared memory by the whole group and stay there until the end: a warp reads an input again where it
 does not hold it. Columns are loaded first, by each warp that needs them. Shared memory of a group, in numbers:
 
     status [warp][state] | rows of inputs | values that cross [slot][state] | spilled values [warp][slot][state]
@@ -178,18 +178,22 @@ class _Writer:
         return entry.BARRIER if self.groups == 1 else entry.group_barrier("%group", self.threads)
 
     def _begin(self) -> None:
-        """%i is the thread's state, %lane its number in the group; past the last state that one is computed again."""
+        """%i is the thread's state, %lane its number in the group, %base the group's first state.
+
+        Rows are complete: the last group begins so that its 32 states exist. Otherwise threads past the last state
+        compute that one again. Both write the same twice.
+        """
         others = " ".join(f"i32 {w.number}, label %warp{w.number}" for w in self.workers[1:])
+        bound = f"sub i32 %n, {_W}" if self.layout.kind == "rows" else "sub i32 %n, 1"
         self.lines += [
             f"%tid = {entry.THREAD}\n%block = {entry.BLOCK}",
             f"%lane = urem i32 %tid, {_W}\n%warp = udiv i32 %tid, {_W}",
             f"%group = urem i32 %warp, {self.groups}\n%worker = udiv i32 %warp, {self.groups}",
-            f"%before = mul i32 %block, {self.groups}\n%number = add i32 %before, %group\n%final32 = sub i32 %n, 1",
-            f"%group.last = udiv i32 %final32, {_W}\n%own = call i32 @llvm.umin.i32(i32 %number, i32 %group.last)",
-            f"%base32 = mul i32 %own, {_W}\n%i.own = add i32 %base32, %lane",
+            f"%before = mul i32 %block, {self.groups}\n%number = add i32 %before, %group",
+            f"%base.own = mul i32 %number, {_W}\n%bound = {bound}\n%final32 = sub i32 %n, 1",
+            "%base32 = call i32 @llvm.umin.i32(i32 %base.own, i32 %bound)\n%i.own = add i32 %base32, %lane",
             "%i32 = call i32 @llvm.umin.i32(i32 %i.own, i32 %final32)\n%i = zext i32 %i32 to i64",
-            "%row = sub i32 %i32, %base32  ; among the rows of the group",
-            "%base = zext i32 %base32 to i64\n%n64 = zext i32 %n to i64\n%final = zext i32 %final32 to i64",
+            "%base = zext i32 %base32 to i64\n%n64 = zext i32 %n to i64",
             f"%tile.at = mul i32 %group, {self.size}",
             f"%tile = getelementptr {self.t.real}, ptr addrspace(3) @tile, i32 %tile.at",
         ]
@@ -280,7 +284,7 @@ class _Warp:
         if n.index in self.loaded:
             x = self.loaded[n.index]
         else:
-            p = w.cell(w.memory.rows[k] + j, "%row", pitch(w.sizes[k]))
+            p = w.cell(w.memory.rows[k] + j, "%lane", pitch(w.sizes[k]))
             x = self.new(f"load {r}, ptr addrspace(3) {p}")
         if n.index in self.unchecked:
             self.unchecked.remove(n.index)

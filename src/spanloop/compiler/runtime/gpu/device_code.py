@@ -1,10 +1,11 @@
 """The code of one function on an NVIDIA GPU: LLVM text, machine code in the cache, loaded when it is first needed.
 
-A function has several codes: for inputs with one row for all states, and for one or several warps a state.
+A function has several codes: for inputs with one row for all states, for one or several warps a state, for few states.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -16,7 +17,8 @@ import numpy as np
 from spanloop.compiler.lower import Looped, PairSystem, Part, Plan
 from spanloop.compiler.lower.exchange import exchange
 from spanloop.compiler.render.gpu.called_batch import THREADS, called_batch
-from spanloop.compiler.render.gpu.threads import SHARED, Layout, ThreadKernel, thread_kernel
+from spanloop.compiler.render.gpu.entry import WARP
+from spanloop.compiler.render.gpu.threads import FEW, SHARED, Layout, ThreadKernel, thread_kernel
 from spanloop.compiler.render.gpu.warps import fits, warp_kernel
 from spanloop.compiler.render.rolled import TABLE
 from spanloop.compiler.runtime import arrays, cache, machine
@@ -44,6 +46,20 @@ class Code:
     kept: tuple[Memory, ...] = ()
 
 
+@dataclass(frozen=True)
+class Variant:
+    """One of a function's codes.
+
+    common: which inputs have one row for all states; warps: of 32 states; are_few: fewer than 32 states in rows;
+    groups: of 32 states, that a block of several warps has.
+    """
+
+    common: tuple[bool, ...]
+    warps: int = 1
+    are_few: bool = False
+    groups: int = 1
+
+
 class DeviceCode:
     """All codes of a function."""
 
@@ -60,111 +76,114 @@ class DeviceCode:
         """number: of the GPU; warps: of a state, None for a choice by the size of a batch; parts: of the mechanism."""
         self.definition, self.dtype, self.real, self.layout = definition, dtype, real, layout
         self.number, self.warps, self.parts = number, checked_warps(definition.name, warps), parts
-        self.groups = 1  # of 32 states, that a block of several warps a state has
-        self._loaded: dict[Any, Code] = {}
+        self.groups = 1
+        self._loaded: dict[Variant, Code] = {}
 
     @property
     def device(self) -> Device:
         """The GPU; DeviceError if there is none."""
         return Device.of(self.number)
 
-    # ---- text
+    # ---- variants
 
-    def text(self, common: tuple[bool, ...], warps: int) -> tuple[str, dict[str, Any]]:
-        """LLVM text and the facts of a launch; common: which inputs have one row for all states."""
-        plan, real = self.definition.plan, self.real
-        facts: dict[str, Any] = {"operations": asdict(plan.operations)}
-        if isinstance(plan, Plan) and self._is_straight(plan):
-            made = self._divided(plan, common, warps) if warps > 1 else thread_kernel(plan, real, self._layout(common))
-            facts |= {"name": "batch", "threads": made.threads, "states": made.states, "shared": made.shared}
-            return made.source, facts
-        if warps > 1:
-            raise UnsupportedError(f"{self.definition.name}: warps is for kernels of up to {LONGEST} operations")
-        if self.layout == "columns":
-            raise UnsupportedError(
-                f"{self.definition.name}: layout='columns' is for kernels of up to {LONGEST} operations without loops "
-                "over links; use layout='rows'"
-            )
-        scratch = batch_scratch(plan, real, 1)
-        text = called_batch(batch_source(plan, real, 1), len(plan.inputs), real, scratch)
-        return text, {**facts, "name": "called", "threads": THREADS, "states": THREADS, "shared": 0, "scratch": scratch}
+    def variant(self, common: tuple[bool, ...], n: int) -> Variant:
+        """What serves a batch of n states; common: which inputs have one row for all states."""
+        warps = self.warps or self.choice.of_batch(n, self.device.multiprocessors)
+        return Variant(common, warps, self._are_few(common, warps, n), self.groups)
 
-    def _divided(self, plan: Plan, common: tuple[bool, ...], warps: int) -> ThreadKernel:
-        name, layout = self.definition.name, self._layout(common, divided=True)
-        found = exchange(plan, self.parts(), warps)
-        if found is None:
-            raise UnsupportedError(
-                f"{name}: the operations cannot be divided among {warps} warps; the mechanism has too few chains that "
-                "are large enough. Use fewer, or leave warps out"
-            )
-        if not fits(found, self.real, layout, self.groups, self._shared):
-            raise UnsupportedError(
-                f"{name}: {warps} warps exchange more values than the shared memory of a block holds; use fewer"
-            )
-        return warp_kernel(found, self.real, layout, self.groups, shared=self._shared)
+    def large(self) -> Variant:
+        """What serves large batches with a row of every input for each state."""
+        common = (False,) * len(self.definition.signature()[0])
+        return Variant(common, self.warps or self.choice.large, False, self.groups)
 
-    def _layout(self, common: tuple[bool, ...], divided: bool = False) -> Layout:
-        plan = self.definition.plan
-        assert isinstance(plan, Plan)
-        if self.layout == "columns":
-            return Layout("columns", common)
-        found = Layout.of_rows(plan, self.real, common)
-        return Layout("rows", common) if divided and not found.is_long(plan, self.real) else found
-
-    @staticmethod
-    def _is_straight(plan: Plan) -> bool:
-        return len(plan.nodes) + len(plan.outputs) <= LONGEST
-
-    @property
-    def _shared(self) -> int:
-        return self.device.shared if driver.is_available() else SHARED
-
-    # ---- choice of the number of warps
-
-    def warps_of(self, n: int) -> int:
-        """Warps of a state in a batch of n states."""
-        return self.warps or self.choice.of_batch(n, self.device.multiprocessors)
+    def _are_few(self, common: tuple[bool, ...], warps: int, n: int) -> bool:
+        """Whether states are too few for the code that moves the rows of 32 together."""
+        return n < WARP and self.choice.is_straight and self._layout(Variant(common, warps)).kind == "rows"
 
     @cached_property
     def choice(self) -> WarpChoice:
-        """The choice, which the cache keeps: it takes the plan."""
+        """The number of warps that is chosen, which the cache keeps: it takes the plan."""
         shared = self._shared
         key = cache.key(self.definition.name, self.definition.key, "warps", self.real, self.layout, str(shared))
         artifact = cache.read(key)
         if artifact is not None:
             return WarpChoice(**artifact.facts)
-        plan, found = self.definition.plan, WarpChoice()
-        if isinstance(plan, Plan) and self._is_straight(plan):
-            layout = self._layout((False,) * len(plan.inputs), divided=True)
+        plan, found = self.definition.plan, WarpChoice(is_straight=False)
+        if isinstance(plan, Plan) and len(plan.nodes) + len(plan.outputs) <= LONGEST:
+            layout = self._layout(Variant((False,) * len(plan.inputs), 2))
             found = warp_choice(plan, self.parts(), self.real, layout, shared)
         cache.write(key, Artifact(b"", asdict(found)))
         return found
 
+    @property
+    def _shared(self) -> int:
+        return self.device.shared if driver.is_available() else SHARED
+
+    # ---- text
+
+    def text(self, variant: Variant) -> tuple[str, dict[str, Any]]:
+        """LLVM text and the facts of a launch."""
+        plan, real, name = self.definition.plan, self.real, self.definition.name
+        facts: dict[str, Any] = {"operations": asdict(plan.operations)}
+        if isinstance(plan, Plan) and self.choice.is_straight:
+            layout = self._layout(variant)
+            made = self._divided(plan, variant, layout) if variant.warps > 1 else thread_kernel(plan, real, layout)
+            facts |= {"name": "batch", "threads": made.threads, "states": made.states, "shared": made.shared}
+            return made.source, facts
+        if self.layout == "columns" or variant.warps > 1:
+            option = "layout='columns'" if self.layout == "columns" else f"warps={variant.warps}"
+            raise UnsupportedError(
+                f"{name}: {option} is for kernels of up to {LONGEST} operations without loops over links; "
+                "use layout='rows', and leave warps out"
+            )
+        scratch = batch_scratch(plan, real, 1)
+        text = called_batch(batch_source(plan, real, 1), len(plan.inputs), real, scratch)
+        return text, {**facts, "name": "called", "threads": THREADS, "states": THREADS, "shared": 0, "scratch": scratch}
+
+    def _divided(self, plan: Plan, variant: Variant, layout: Layout) -> ThreadKernel:
+        found, name = exchange(plan, self.parts(), variant.warps), self.definition.name
+        if found is None:
+            raise UnsupportedError(
+                f"{name}: the operations cannot be divided among {variant.warps} warps: the mechanism has too few "
+                "chains that are large enough, or the answer is not one number for each degree of freedom. Use fewer, "
+                "or leave warps out"
+            )
+        if not fits(found, self.real, layout, variant.groups, self._shared):
+            raise UnsupportedError(
+                f"{name}: {variant.warps} warps exchange more values than the shared memory of a block holds; use fewer"
+            )
+        return warp_kernel(found, self.real, layout, variant.groups, shared=self._shared)
+
+    def _layout(self, variant: Variant) -> Layout:
+        """Several warps move rows together wherever they fit the shared memory, one warp if it has many numbers."""
+        if self.layout == "columns":
+            return Layout("columns", variant.common)
+        inputs, shape = self.definition.signature()
+        sizes = [*(size for _, size in inputs), math.prod(shape)]
+        found = Layout.of_rows(sizes, self.real, variant.common, 0 if variant.warps > 1 else FEW)
+        return Layout("direct", variant.common) if variant.are_few else found
+
     # ---- machine code
 
-    def loaded(self, common: tuple[bool, ...], warps: int) -> Code:
-        """The code for a number of warps a state."""
-        key = common, warps, self.groups
-        if key not in self._loaded:
-            artifact = self._artifact(common, warps)
+    def loaded(self, variant: Variant) -> Code:
+        """The code, on the device."""
+        if variant not in self._loaded:
+            artifact = self._artifact(variant)
             facts = artifact.facts
             module = driver.Module(self.device, artifact.code)
             function = module.function(facts["name"], facts["shared"])
             kept = self._tables(module, artifact)
-            self._loaded[key] = Code(function, facts["threads"], facts["states"], facts.get("scratch"), kept)
-        return self._loaded[key]
+            self._loaded[variant] = Code(function, facts["threads"], facts["states"], facts.get("scratch"), kept)
+        return self._loaded[variant]
 
-    def _artifact(self, common: tuple[bool, ...], warps: int) -> Artifact:
+    def _artifact(self, variant: Variant) -> Artifact:
         device, definition = self.device, self.definition
         identity = (device.capability, device.driver, llvmlite.__version__)
-        division = f"{warps} warps, {self.groups} groups"
-        key = cache.key(
-            definition.name, definition.key, "cuda", self.real, self.layout, str(common), division, str(identity)
-        )
+        key = cache.key(definition.name, definition.key, "cuda", self.real, self.layout, str(variant), str(identity))
         artifact = cache.read(key)
         if artifact is None:
             with machine.reported(f"compiling {definition.label} for {device.name}"):
-                text, facts = self.text(common, warps)
+                text, facts = self.text(variant)
                 cubin = driver.linked(device, assembly.ptx(text, device.capability))
             artifact = Artifact(cubin, facts, self._looped_tables())
             cache.write(key, artifact)

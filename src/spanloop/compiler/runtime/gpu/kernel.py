@@ -77,7 +77,7 @@ class GpuKernel(Remade):
     @property
     def source(self) -> str:
         """LLVM source of the kernel for large batches, for arrays with a row for every state."""
-        return self.codes.text(self._common(), self.codes.warps or self.codes.choice.large)[0]
+        return self.codes.text(self.codes.large())[0]
 
     @property
     def ptx(self) -> str:
@@ -132,7 +132,7 @@ class GpuKernel(Remade):
 
     def code(self, common: tuple[bool, ...], n: int) -> Code:
         """The code for n states, loaded; common: which inputs have one row for all states."""
-        return self.codes.loaded(common, self.codes.warps_of(n))
+        return self.codes.loaded(self.codes.variant(common, n))
 
     def _launch(self, code: Code, pointers: Sequence[tuple[int, int]], out: int, status: int, n: int, stream: int):
         """Start the kernel; pointers: of each input, and how many numbers apart its rows are."""

@@ -25,10 +25,14 @@ AT_ONCE = 8  # warps that run on a multiprocessor with all the registers that a 
 
 @dataclass(frozen=True)
 class WarpChoice:
-    """Warps of a state in small and in large batches."""
+    """Warps of a state in small and in large batches.
+
+    is_straight: whether the plan is one run of instructions, and not loops or pieces, which are not divided.
+    """
 
     small: int = 1
     large: int = 1
+    is_straight: bool = True
 
     def of_batch(self, n: int, multiprocessors: int) -> int:
         """For n states; a batch is small if all its warps run at once."""
