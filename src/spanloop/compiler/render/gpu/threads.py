@@ -4,12 +4,13 @@
 
 Layouts of arrays: "columns", number j of state i at [j·n + i]; "rows", at [i·size + j], which a warp reads and writes
 together, line by line, and turns in shared memory (of 32 states and more); "direct", the same arrays, each thread its
-own row: faster where a state has few numbers, and for fewer states. An input that is `common` has one row for all states. Every state gets a status; the row of one
-that is refused is NaN. Four things decide the speed:
+own row: faster where a state has few numbers, and for fewer states. An input that is `common` has one row for all
+states. Every state gets a status; the row of one that is refused is NaN. Five things decide the speed:
 
 - all inputs are loaded at the beginning: loaded where first needed, each would expose the latency of memory;
 - in long kernels inputs are checked on arrival: at the end all of them would still be held;
 - beyond `budget` held values the one that is needed last moves to shared memory, [slot][thread] (lower/spilling.py);
+- kernels that need fewer registers get no more than let another warp run beside them (entry.most_registers);
 - addresses of the end follow from a thread number that is read anew: else LLVM holds those of the beginning.
 """
 
@@ -120,7 +121,8 @@ class _Writer:
         arguments = [f"ptr addrspace(1) noalias readonly %a{k}" for k in range(len(self.sizes))]
         arguments += ["ptr addrspace(1) noalias %out", "ptr addrspace(1) noalias %status", "i32 %n"]
         head = f"define ptx_kernel void @batch({', '.join(arguments)}) {{\nentry:\n"
-        end = declarations(self.t) + entry.INTRINSICS + entry.limits("batch", self.threads)
+        registers = entry.most_registers(self.moves.peak, self.n_out, self.t.real)
+        end = declarations(self.t) + entry.INTRINSICS + entry.limits("batch", self.threads, registers)
         return entry.shared_memory(self.t.real) + head + "\n".join(self.body.lines) + "\n}\n" + end
 
     def new(self, text: str) -> str:

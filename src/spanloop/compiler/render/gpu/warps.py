@@ -7,8 +7,9 @@ Arguments, layouts, statuses and rows of NaN are those of render/gpu/threads.py.
 barrier after each stage. So a state has the registers of all its warps, and small batches keep more of the GPU busy.
 Warps and states form a group; a block has one group, or several that share the instructions which it fetches.
 
-Rows, of 32 states and more, are moved to shared memory by the whole group and stay there until the end: a warp reads an input again where it
-does not hold it. Columns are loaded first, by each warp that needs them. Shared memory of a group, in numbers:
+Rows, of 32 states and more, are moved to shared memory by the whole group and stay there until the end: a warp reads
+an input again where it does not hold it. Columns are loaded first, by each warp that needs them. Shared memory of a
+group, in numbers:
 
     status [warp][state] | rows of inputs | values that cross [slot][state] | spilled values [warp][slot][state]
 
@@ -163,7 +164,9 @@ class _Writer:
         arguments = [f"ptr addrspace(1) noalias readonly %a{k}" for k in range(len(self.sizes))]
         arguments += ["ptr addrspace(1) noalias %out", "ptr addrspace(1) noalias %status", "i32 %n"]
         head = f"define ptx_kernel void @batch({', '.join(arguments)}) {{\nentry:\n"
-        end = declarations(self.t) + entry.INTRINSICS + entry.limits("batch", self.threads * self.groups)
+        registers = entry.most_registers(max(w.moves.peak for w in self.workers), 0, self.t.real)
+        end = declarations(self.t) + entry.INTRINSICS
+        end += entry.limits("batch", self.threads * self.groups, registers)
         return entry.shared_memory(self.t.real) + head + "\n".join(self.lines) + "\n}\n" + end + entry.CONVERGENT
 
     def new(self, text: str) -> str:
