@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import struct
 import sys
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -21,7 +22,7 @@ from spanloop.compiler.render.gpu.called_batch import scratch_bytes
 from spanloop.compiler.runtime import arrays, cache, machine
 from spanloop.compiler.runtime.device_arrays import DeviceArray, borrowed, checked, returned
 from spanloop.compiler.runtime.dlpack import CUDA, CUDA_MANAGED
-from spanloop.compiler.runtime.gpu import assembly, driver
+from spanloop.compiler.runtime.gpu import assembly, driver, tensors
 from spanloop.compiler.runtime.gpu.device_code import Code, DeviceCode, copied
 from spanloop.compiler.runtime.gpu.driver import Device, Memory
 from spanloop.compiler.runtime.kernel import (
@@ -121,6 +122,12 @@ class GpuKernel(Remade):
         if len(inputs) != len(self.inputs):
             names = ", ".join(n for n, _ in self.inputs)
             raise InputError(f"{self.name} takes {names}; {len(inputs)} arrays were given")
+        torch = sys.modules.get("torch")
+        if torch is not None and out is None and not check and tensors.are_tensors_at_all(inputs, torch):
+            leading = tensors.batch_axes(self, inputs) if tensors.are_tensors(self, inputs, torch) else None
+            if leading is not None:
+                result, self.status = tensors.answered(self, torch, inputs, leading, stream)
+                return result
         like = next((x for x in inputs if is_on_device(x)), None)
         if like is not None:
             return self._on_device(inputs, like, out, stream, check)
@@ -134,22 +141,29 @@ class GpuKernel(Remade):
         """The code for n states, loaded; common: which inputs have one row for all states."""
         return self.codes.loaded(self.codes.variant(common, n))
 
+    def start(
+        self, pointers: Sequence[int], common: tuple[bool, ...], out: int, status: int, n: int, stream: int
+    ) -> None:
+        """Start the kernel on arrays in rows at these addresses of the device; nothing is checked.
+
+        common: which inputs have one row for all of the n states.
+        """
+        strides = [0 if c else k for c, (_, k) in zip(common, self.inputs, strict=True)]
+        self._launch(self.code(common, n), list(zip(pointers, strides, strict=True)), out, status, n, stream)
+
     def _launch(self, code: Code, pointers: Sequence[tuple[int, int]], out: int, status: int, n: int, stream: int):
         """Start the kernel; pointers: of each input, and how many numbers apart its rows are."""
         if code.scratch is None:
-            values: list[Any] = [ctypes.c_uint64(p) for p, _ in pointers] + [
-                ctypes.c_uint64(out),
-                ctypes.c_uint64(status),
-            ]
-            values.append(ctypes.c_uint32(n))
-            code.function.launch(-(-n // code.states), code.threads, values, stream)
+            packed = struct.pack(f"{len(pointers) + 2}QI", *(p for p, _ in pointers), out, status, n)
+            code.function.launch_packed(-(-n // code.states), code.threads, packed, stream)
             return
         blocks = min(-(-n // code.threads), self.device.multiprocessors * RESIDENT // code.threads)
         size = scratch_bytes(code.scratch, self.dtype.itemsize, blocks * code.threads)
         scratch = Memory(self.device, size, stream)
-        values = [ctypes.c_uint64(x) for p in pointers for x in p]
-        values += [ctypes.c_uint64(x) for x in (out, status, scratch.pointer, n)]
-        code.function.launch(blocks, code.threads, values, stream)
+        packed = struct.pack(
+            f"{2 * len(pointers) + 4}Q", *(x for p in pointers for x in p), out, status, scratch.pointer, n
+        )
+        code.function.launch_packed(blocks, code.threads, packed, stream)
         scratch.free()
 
     # ---- NumPy
@@ -272,6 +286,9 @@ class GpuKernel(Remade):
         )
         shape = (*self.shape, count) if self.layout == "columns" else leading + self.shape
         result = self._result(out, shape, used or 0)
+        for (a, _), (name, _) in zip(given, self.inputs, strict=True):
+            if out is not None and a.pointer < result.pointer + result.nbytes and result.pointer < a.pointer + a.nbytes:
+                raise InputError(f"{self.name}: out shares memory with {name}; give it memory of its own")
         marks = Memory(device, max(count, 1), used or 0)
         if count:
             strides = [0 if c else k for c, (_, k) in zip(common, self.inputs, strict=True)]
