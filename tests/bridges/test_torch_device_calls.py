@@ -55,7 +55,9 @@ def seen(monkeypatch):
     compiled = torch_kernels.kernel_for
     monkeypatch.setattr(torch_kernels, "kernel_for", lambda *a: KernelAtAddresses(compiled(*a), found))
     cuda = SimpleNamespace(
-        current_stream=lambda _: SimpleNamespace(cuda_stream=STREAM), device=lambda _: contextlib.nullcontext()
+        current_stream=lambda _: SimpleNamespace(cuda_stream=STREAM),
+        current_device=lambda: 0,
+        device=lambda _: contextlib.nullcontext(),
     )
     given = SimpleNamespace(empty=torch.empty, uint8=torch.uint8, cuda=cuda)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ def answered(
         common = tuple(n > 1 and x.numel() == size for x, (_, size) in zip(inputs, kernel.inputs, strict=True))
         used = torch.cuda.current_stream(like.device).cuda_stream if stream is None else stream
         pointers = [x.data_ptr() for x in inputs]
-        with torch.cuda.device(like.device):  # a launch makes the kernel's device that of the thread
+        is_current = torch.cuda.current_device() == like.device.index
+        with nullcontext() if is_current else torch.cuda.device(like.device):  # a launch changes the thread's device
             kernel.start(pointers, common, out.data_ptr(), status.data_ptr(), n, used)
     return out, status
 
