@@ -1,4 +1,4 @@
-"""A plan in phases as the work of several workers that exchange values through memory, with a barrier after each stage.
+"""A plan in phases as the work of several workers that exchange values through memory, with a barrier between stages.
 
 A worker has the operations of its shares; joint phases belong to the worker that has the least to do otherwise. What
 another worker reads has a slot, from the stage in which it is computed to the last stage in which it is read; then the

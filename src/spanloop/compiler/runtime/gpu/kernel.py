@@ -122,12 +122,10 @@ class GpuKernel(Remade):
         if len(inputs) != len(self.inputs):
             names = ", ".join(n for n, _ in self.inputs)
             raise InputError(f"{self.name} takes {names}; {len(inputs)} arrays were given")
-        torch = sys.modules.get("torch")
-        if torch is not None and out is None and not check and tensors.are_tensors_at_all(inputs, torch):
-            leading = tensors.batch_axes(self, inputs) if tensors.are_tensors(self, inputs, torch) else None
-            if leading is not None:
-                result, self.status = tensors.answered(self, torch, inputs, leading, stream)
-                return result
+        leading = tensors.batch_axes(self, inputs) if out is None and not check else None
+        if leading is not None:
+            result, self.status = tensors.answered(self, sys.modules["torch"], inputs, leading, stream)
+            return result
         like = next((x for x in inputs if is_on_device(x)), None)
         if like is not None:
             return self._on_device(inputs, like, out, stream, check)

@@ -6,6 +6,7 @@ fill it anyway. There two warps pay where they hold in registers what one thread
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,8 +19,8 @@ from spanloop.compiler.render.gpu.warps import fits
 
 MOST = 4  # warps of a state
 WORTH = 0.85  # of the operations one after the other that a division may take at most
-EVEN = 0.6  # of them up to which two warps pay in large batches as well, if no value is spilled
-MANY = 6  # times the budget of registers: values held at a time from which they pay too (float32)
+EVEN = {"float": 0.6, "double": 0.0}  # of them up to which two warps pay in large batches too, if no value is spilled
+MANY = {"float": 6.0, "double": math.inf}  # times the budget of registers: values held from which they pay as well
 AT_ONCE = 8  # warps that run on a multiprocessor with all the registers that a thread can have
 
 
@@ -53,6 +54,4 @@ def warp_choice(plan: Plan, parts: Sequence[Part], real: str, layout: Layout, sh
 
 def _pays(two: Exchange, real: str) -> bool:
     peak, budget = spills(two.plan, len(two.plan.nodes), 0).peak, BUDGET[real]
-    if peak <= budget:
-        return two.length <= EVEN * len(two.plan.nodes)
-    return real == "float" and peak > MANY * budget
+    return two.length <= EVEN[real] * len(two.plan.nodes) if peak <= budget else peak > MANY[real] * budget
