@@ -63,6 +63,14 @@ def test_columns_and_rows_of_all_sizes_agree_with_the_cpu(device, count):
     assert agrees(np.moveaxis(columns(given[0].T), -1, 0), kernel(given[0]))
 
 
+def test_batches_that_do_not_fit_the_memory_are_computed_in_parts(device, monkeypatch):
+    model = sl.zoo.quadruped()
+    given, kernel = states(model, 90), sl.compile(model, "forward_dynamics", target="cuda", warps=1)
+    monkeypatch.setattr(kernel, "_fitting", lambda _: 40)
+    assert agrees(kernel(*given), sl.compile(model, "forward_dynamics")(*given))
+    assert device.launches == [("batch", 2, 32), ("batch", 2, 32), ("batch", 1, 32)]  # the last has 10 states
+
+
 def test_one_row_for_all_states_is_copied_once(device):
     model = sl.zoo.quadruped()
     q, v, tau = states(model, 40)

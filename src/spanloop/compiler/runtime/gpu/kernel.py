@@ -19,6 +19,7 @@ import numpy as np
 
 from spanloop.compiler.lower import Operations, Part
 from spanloop.compiler.render.gpu.called_batch import scratch_bytes
+from spanloop.compiler.render.gpu.entry import WARP
 from spanloop.compiler.runtime import arrays, cache, machine
 from spanloop.compiler.runtime.device_arrays import DeviceArray, borrowed, checked, returned
 from spanloop.compiler.runtime.dlpack import CUDA, CUDA_MANAGED
@@ -177,8 +178,9 @@ class GpuKernel(Remade):
         common = tuple(stride == 0 and count > 1 for _, stride in laid)
         if count:
             step = self._fitting(count)
-            code = self.code(common, step)
             for begin in range(0, count, step):
+                left = count - begin
+                code = self.code(common, step if left >= WARP else left)
                 self._rows(code, laid, common, answer[begin : begin + step], status[begin : begin + step], begin)
         self.status = status.reshape(leading)
         self._answer_elsewhere(laid, leading, answer, status)
