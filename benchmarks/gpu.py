@@ -3,9 +3,13 @@
     python benchmarks/gpu.py --save FOLDER      robots of other packages as TOML files
     python benchmarks/gpu.py --models FOLDER [--quick]
 
-Speed is in G states/s of 2^20 states (eight arms: 2^19, four-bar: 2^22), medians of 7 launches timed by events,
-quartiles in brackets; status and NaN rows included. nvcc: the plan as CUDA C, columns, the same checks of inputs,
-outputs and demands.
+Speed is in G states/s of 2^20 states (eight arms: 2^19, four-bar: 2^22), medians of 7 samples of 10 launches timed by
+events, the largest distance of a quartile from its median at the end; status and NaN rows included. nvcc: the plan as
+CUDA C, columns, the same checks of inputs, outputs and demands. Latency is that of 4096 states in rows from the start
+of a launch to its end: "warm" after three other launches of the same kernel, "cold" after a copy that leaves neither
+inputs nor instructions in the caches. A kernel is timed with 1 to 4 warps a state, where its plan divides; "*" is what
+is chosen. Machine code of all of them, and nvcc's, is made first, in as many processes as there are cores.
+--quick leaves out the agreement of all functions of the zoo.
 """
 
 from __future__ import annotations
@@ -13,13 +17,17 @@ from __future__ import annotations
 import argparse
 import ctypes
 import math
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 import warnings
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -109,31 +117,32 @@ def agreement(label: str, model: sl.Model, start) -> tuple[dict[str, tuple[float
     return worst, count
 
 
-class Timed:
-    """A kernel with arrays on the device, timed by events."""
+class Arrays:
+    """Inputs and room for the answer on the device."""
 
     def __init__(self, kernel: GpuKernel, given: list[np.ndarray]):
         device = self.device = Device.of()
-        laid = [np.ascontiguousarray(a.T if kernel.layout == "columns" else a, kernel.dtype) for a in given]
-        self.n, self.kernel = len(given[0]), kernel
-        self.kept = [Memory(device, a.nbytes) for a in laid]
-        for m, a in zip(self.kept, laid, strict=True):
-            m.write(a.ctypes.data, a.nbytes)
-        self.width = math.prod(kernel.shape)
+        self.layout, self.dtype, self.inputs = kernel.layout, kernel.dtype, kernel.inputs
+        self.n, self.width = len(given[0]), math.prod(kernel.shape)
+        self.kept = []
+        for x in given:
+            a = np.ascontiguousarray(x.T if kernel.layout == "columns" else x, kernel.dtype)
+            self.kept.append(Memory(device, a.nbytes))
+            self.kept[-1].write(a.ctypes.data, a.nbytes)
+            device.synchronize()
         self.out, self.status = Memory(device, self.n * self.width * kernel.dtype.itemsize), Memory(device, self.n)
-        self.code = kernel._code(kernel._common())
         self.pointers = [(m.pointer, k) for m, (_, k) in zip(self.kept, kernel.inputs, strict=True)]
-        device.synchronize()
 
-    def launch(self) -> None:
-        self.kernel._launch(self.code, self.pointers, self.out.pointer, self.status.pointer, self.n, 0)
+    def launcher(self, kernel: GpuKernel):
+        """A function that starts the kernel on the first states; and the code that it starts."""
+        code = kernel.code((False,) * len(kernel.inputs), self.n)
+        return lambda: kernel._launch(code, self.pointers, self.out.pointer, self.status.pointer, self.n, 0), code
 
     def answer(self) -> np.ndarray:
-        shape = (self.width, self.n) if self.kernel.layout == "columns" else (self.n, self.width)
-        out = np.empty(shape, self.kernel.dtype)
+        out = np.empty((self.width, self.n) if self.layout == "columns" else (self.n, self.width), self.dtype)
         self.out.read(out.ctypes.data, out.nbytes)
         self.device.synchronize()
-        return out.T if self.kernel.layout == "columns" else out
+        return out.T if self.layout == "columns" else out
 
 
 def seconds(device: Device, launch, repeats: int = REPEATS, inner: int = 10) -> np.ndarray:
@@ -155,8 +164,9 @@ def seconds(device: Device, launch, repeats: int = REPEATS, inner: int = 10) -> 
     return np.sort(found)
 
 
-def latencies(device: Device, launch, repeats: int = 15) -> np.ndarray:
-    """Seconds from the start of one launch to its end; a copy keeps the device busy until all is in the queue."""
+def latencies(device: Device, launch, warm: int, repeats: int = 15) -> np.ndarray:
+    """Seconds from the start of one launch to its end, after `warm` other ones; a copy keeps the device busy until all
+    is in the queue."""
     size = 2**30
     a, b = Memory(device, size), Memory(device, size)
     pair = ctypes.c_uint64(b.pointer), ctypes.c_uint64(a.pointer), ctypes.c_size_t(size), ctypes.c_void_p(0)
@@ -166,6 +176,8 @@ def latencies(device: Device, launch, repeats: int = 15) -> np.ndarray:
         driver.call("cuEventCreate", ctypes.byref(begin), 0)
         driver.call("cuEventCreate", ctypes.byref(end), 0)
         driver.call("cuMemcpyDtoDAsync_v2", *pair)
+        for _ in range(warm):
+            launch()
         driver.call("cuEventRecord", begin, ctypes.c_void_p(0))
         launch()
         driver.call("cuEventRecord", end, ctypes.c_void_p(0))
@@ -174,11 +186,6 @@ def latencies(device: Device, launch, repeats: int = 15) -> np.ndarray:
         return passed.value * 1e-3
 
     return np.sort([once() for _ in range(repeats)])
-
-
-def rate(times: np.ndarray, n: int) -> str:
-    low, middle, high = n / np.percentile(times, (75, 50, 25)) / 1e9
-    return f"{middle:.3g} ({low:.3g}-{high:.3g})"
 
 
 def cuda_c(plan, real: str) -> str:
@@ -242,32 +249,26 @@ def cuda_c(plan, real: str) -> str:
     return f'extern "C" __global__ void peer({heads}{ends}) {{\n{body}\n}}\n'
 
 
-def nvcc_seconds(plan, real: str, timed: Timed) -> tuple[np.ndarray | None, float, float]:
-    """Seconds of nvcc's kernel on the same columns; its compile time; its largest relative difference from ours."""
-    if shutil.which("nvcc") is None:
-        return None, 0.0, 0.0
-    timed.launch()
-    ours = timed.answer().copy()
+def nvcc_cubin(plan, real: str) -> bytes | None:
+    """Machine code of the plan by nvcc."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "k.cu", Path(folder) / "k.cubin"
         source.write_text(cuda_c(plan, real))
-        began = time.perf_counter()
-        done = subprocess.run(
-            ["nvcc", "-O3", "-arch=sm_90", "-cubin", str(source), "-o", str(target)], capture_output=True, text=True
-        )
-        took = time.perf_counter() - began
-        if done.returncode:
-            print(done.stderr[:500])
-            return None, took, 0.0
-        function = driver.Module(timed.device, target.read_bytes()).function("peer")
-    best = None
-    for threads in (32, 64, 128):
-        values = [ctypes.c_uint64(p) for p, _ in timed.pointers]
-        values += [ctypes.c_uint64(timed.out.pointer), ctypes.c_uint64(timed.status.pointer), ctypes.c_int64(timed.n)]
-        found = seconds(timed.device, lambda: function.launch(-(-timed.n // threads), threads, values))  # noqa: B023
-        best = found if best is None or np.median(found) < np.median(best) else best
-    theirs = timed.answer()
-    return best, took, float(np.nanmax(np.abs(theirs - ours)) / np.nanmax(np.abs(ours)))
+        command = ["nvcc", "-O3", "-arch=sm_90", "-cubin", str(source), "-o", str(target)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        return None if done.returncode else target.read_bytes()
+
+
+def nvcc_seconds(cubin: bytes, arrays: Arrays) -> np.ndarray:
+    """Seconds of nvcc's kernel on columns, with the best of three sizes of blocks."""
+    function = driver.Module(arrays.device, cubin).function("peer")
+    values = [ctypes.c_uint64(p) for p, _ in arrays.pointers]
+    values += [ctypes.c_uint64(arrays.out.pointer), ctypes.c_uint64(arrays.status.pointer), ctypes.c_int64(arrays.n)]
+    found = [
+        seconds(arrays.device, lambda: function.launch(-(-arrays.n // t), t, values))  # noqa: B023
+        for t in (32, 64, 128)
+    ]
+    return min(found, key=lambda x: float(np.median(x)))
 
 
 def copy_rate(device: Device) -> float:
@@ -278,41 +279,177 @@ def copy_rate(device: Device) -> float:
     return 2 * size / float(np.median(seconds(device, lambda: driver.call("cuMemcpyDtoDAsync_v2", *pair))))
 
 
-def speed(label: str, model: sl.Model, start, n: int, quick: bool) -> None:
+# ---- kernels with 1 to 4 warps
+
+DTYPES, LAYOUTS, WARPS = ("float32", "float64"), ("rows", "columns"), (1, 2, 3, 4)
+COUNTS = {"8 arms": 2**19, "four_bar": 2**22}  # states; 2^20 of the others
+LATENCY = 4096  # states of a latency
+GROUPS = 4  # of 32 states, that a block may have instead of one
+
+
+def model_of(label: str, folder: str | None) -> tuple[sl.Model, list[float] | None]:
+    """A model of the tables and its closed state."""
+    zoo = sl.zoo
+    if label == "8 arms":
+        return zoo.arms_with_object(8), zoo.arms_with_object_start(8)
+    if label in ROBOTS:
+        return sl.load(str(Path(folder or ".") / f"{label}.toml")), None
+    return getattr(zoo, label)(), getattr(zoo, f"{label}_start")()
+
+
+def kernel_of(model: sl.Model, dtype: str, layout: str, warps: int | None, groups: int = 1) -> GpuKernel:
+    kernel = sl.compile(model, "forward_dynamics", dtype=dtype, target="cuda", layout=layout, warps=warps)
+    assert isinstance(kernel, GpuKernel)
+    kernel.codes.groups = groups
+    return kernel
+
+
+def prepared(label: str, folder: str | None, dtype: str, what: tuple) -> tuple[tuple, bytes | float | None]:
+    """Make one code, in a process of its own: nvcc's, or ours, which the cache keeps. Ours: the seconds it took."""
+    key = (label, dtype, *what)
+    model, _ = model_of(label, folder)
+    if what[0] == "nvcc":
+        plan = sl.compile(model, "forward_dynamics", dtype=dtype, target="cuda").plan
+        return key, nvcc_cubin(plan, "float" if dtype == "float32" else "double")
+    began = time.perf_counter()
+    kernel = kernel_of(model, dtype, *what)
+    try:
+        kernel.code((False,) * len(kernel.inputs), 2**20)
+    except sl.errors.UnsupportedError:
+        return key, None
+    return key, time.perf_counter() - began
+
+
+def prepare(labels: list[str], folder: str | None, with_nvcc: bool) -> dict[tuple, Any]:
+    """All codes; a division that is impossible is None."""
+    jobs = [(label, d, ("nvcc",)) for label in reversed(labels) for d in DTYPES if with_nvcc]
+    for label in reversed(labels):  # the longest first
+        divided = WARPS if label not in ("panda", "four_bar") else (1,)
+        jobs += [(label, d, (layout, w, 1)) for d in DTYPES for layout in LAYOUTS for w in divided]
+        jobs += [(label, d, ("rows", w, GROUPS)) for d in DTYPES for w in divided[1:3]]
+    with ProcessPoolExecutor(max(2, (os.cpu_count() or 2) - 2), mp_context=get_context("spawn")) as pool:
+        waiting = [pool.submit(prepared, label, folder, d, what) for label, d, what in jobs]
+        return dict(x.result() for x in waiting)
+
+
+def speed(label: str, folder: str | None, made: dict[tuple, Any]) -> float:
+    """Print the lines of one model; the largest relative distance of a quartile from its median."""
+    model, start = model_of(label, folder)
+    n = COUNTS.get(label, 2**20)
     given = states(model, start, n)
-    for dtype in ("float32", "float64"):
-        line = f"{label:9s} {dtype[5:]}"
-        for layout in ("rows", "columns"):
-            few, took = [a[:2] for a in given], []
-            for _ in range(2):  # the second time from the cache
+    spread = 0.0
+    for dtype in DTYPES:
+        for layout in LAYOUTS:
+            arrays = small = None
+            cells, warm, cold = [], [], []
+            for warps, groups in [(w, 1) for w in WARPS] + [(2, GROUPS), (3, GROUPS)]:
+                if made.get((label, dtype, layout, warps, groups)) is None:
+                    continue
+                kernel = kernel_of(model, dtype, layout, warps, groups)
+                name = f"{warps}" if groups == 1 else f"{warps}x{groups}"
+                if arrays is None or small is None:
+                    choice = kernel.codes.choice
+                    arrays, small = Arrays(kernel, given), Arrays(kernel, [a[:LATENCY] for a in given])
+                launch, code = arrays.launcher(kernel)
+                times = seconds(arrays.device, launch)
+                low, middle, high = n / np.percentile(times, (75, 50, 25)) / 1e9
+                spread = max(spread, high / middle - 1.0, 1.0 - low / middle)
+                f = code.function
+                chosen = "*" if (warps, groups) == (choice.large, 1) else ""
+                cells.append(
+                    f"{name}{chosen}: {middle:.3g} ({f.fact('registers')} reg, {f.fact('local_bytes')} local, "
+                    f"{f.shared // 1024} KB)"
+                )
+                if layout == "rows":
+                    launch, _ = small.launcher(kernel)
+                    chosen = (
+                        "*" if (warps, groups) == (choice.of_batch(LATENCY, arrays.device.multiprocessors), 1) else ""
+                    )
+                    warm.append(f"{name}{chosen}: {1e6 * np.median(latencies(arrays.device, launch, 3)):.1f}")
+                    cold.append(f"{name}{chosen}: {1e6 * np.median(latencies(arrays.device, launch, 0, 7)):.1f}")
+            peer = made.get((label, dtype, "nvcc"))
+            if layout == "columns" and peer is not None:
+                assert arrays is not None
+                ours = arrays.answer().copy()
+                times = nvcc_seconds(peer, arrays)
+                error = np.nanmax(np.abs(arrays.answer() - ours)) / np.nanmax(np.abs(ours))
+                cells.append(f"nvcc: {n / np.median(times) / 1e9:.3g} (differs by {error:.0e})")
+            print(f"{label:9s} {dtype[5:]} {layout:8s} " + ", ".join(cells), flush=True)
+            if warm:
+                print(
+                    f"{label:9s} {dtype[5:]} 4096 [us] warm " + ", ".join(warm) + " | cold " + ", ".join(cold),
+                    flush=True,
+                )
+    return spread
+
+
+def launches_from_python() -> None:
+    """Microseconds of the host for a call with tensors of PyTorch, which returns before the kernel has run."""
+    try:
+        import torch
+    except ImportError:
+        print("launch from Python: no PyTorch here")
+        return
+    if not torch.cuda.is_available():
+        print("launch from Python: this PyTorch has no CUDA")
+        return
+    import spanloop.torch as bridge
+
+    model = sl.zoo.puma()
+    tensors = [torch.zeros(4096, 6, device="cuda") for _ in range(3)]
+    kernel, function = kernel_of(model, "float32", "rows", None), bridge.forward_dynamics(model)
+    tau = tensors[2].clone().requires_grad_()
+
+    def gradient() -> None:
+        torch.autograd.grad(function(*tensors[:2], tau), tau, tensors[2])
+
+    calls = {
+        "kernel(q, v, tau)": lambda: kernel(*tensors),
+        "spanloop.torch": lambda: function(*tensors),
+        "with gradient": gradient,
+        "torch.add": lambda: torch.add(tensors[0], tensors[1]),
+    }
+    found = []
+    for name, call in calls.items():
+        call()
+        torch.cuda.synchronize()
+        samples = []
+        for _ in range(REPEATS):
+            began = time.perf_counter()
+            for _ in range(300):
+                call()
+            samples.append((time.perf_counter() - began) / 300)
+            torch.cuda.synchronize()
+        found.append(f"{name} {1e6 * float(np.median(samples)):.1f}")
+    print("launch from Python, 4096 states [us]: " + ", ".join(found), flush=True)
+
+
+def first_calls(folder: str | None, labels: list[str]) -> None:
+    """Seconds of the first call of a kernel with an empty cache, and from the cache."""
+    for label in labels:
+        model, start = model_of(label, folder)
+        given = states(model, start, 4096)
+        with tempfile.TemporaryDirectory() as cache:
+            before, os.environ["SPANLOOP_CACHE"] = os.environ.get("SPANLOOP_CACHE"), cache
+            took = []
+            for _ in range(2):
                 began = time.perf_counter()
-                kernel = sl.compile(model, "forward_dynamics", dtype=dtype, target="cuda", layout=layout)
-                kernel(*([a.T for a in few] if layout == "columns" else few))
+                sl.compile(model, "forward_dynamics", dtype="float32", target="cuda")(*given)
                 took.append(time.perf_counter() - began)
-            timed = Timed(kernel, given)
-            times = seconds(timed.device, timed.launch)
-            f = timed.code.function
-            facts = f"{f.fact('registers')} reg, {f.fact('local_bytes')} local, {f.shared} shared"
-            line += f" | {layout} {rate(times, n)}, first {took[0]:.2f} s, again {1e3 * took[1]:.0f} ms, {facts}"
-            if layout == "rows":
-                moved = n * (sum(k for _, k in kernel.inputs) + timed.width) * kernel.dtype.itemsize
-                line += f", {moved / np.median(times) / 1e12:.2f} TB/s"
-                small = Timed(kernel, [a[:4096] for a in given])
-                line += f", 4096 states {1e6 * np.median(latencies(timed.device, small.launch)):.1f} us"
-        if not quick:
-            peer, seconds_of_nvcc, error = nvcc_seconds(kernel.plan, "float" if dtype == "float32" else "double", timed)
-            line += (
-                ""
-                if peer is None
-                else f" | nvcc {rate(peer, n)}, compiled in {seconds_of_nvcc:.1f} s, differs by {error:.0e}"
-            )
-        print(line, flush=True)
+            os.environ.pop("SPANLOOP_CACHE")
+            if before is not None:
+                os.environ["SPANLOOP_CACHE"] = before
+        print(
+            f"first call {label}: {took[0]:.2f} s, from the cache {1e3 * took[1]:.0f} ms (4096 states, NumPy)",
+            flush=True,
+        )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--save")
     parser.add_argument("--models")
+    parser.add_argument("--only", help="names of models, separated by commas")
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     if options.save:
@@ -321,25 +458,36 @@ def main() -> None:
         for name in ROBOTS:
             pair(name)[0].save(str(Path(options.save) / f"{name}.toml"))
         return
-    device, zoo = Device.of(), sl.zoo
+    began = time.perf_counter()
+    device = Device.of()
     print(
         f"{device.name}, capability {device.capability}, driver CUDA {device.driver}, Python {sys.version.split()[0]}"
     )
     print(f"copy: {copy_rate(device) / 1e12:.2f} TB/s")
-    robots = [(x, sl.load(str(Path(options.models) / f"{x}.toml")), None) for x in ROBOTS] if options.models else []
-    closed = [("four_bar", zoo.four_bar(), zoo.four_bar_start()), ("stewart", zoo.stewart(), zoo.stewart_start())]
-    arms = [("8 arms", zoo.arms_with_object(8), zoo.arms_with_object_start(8))]
-    for label, model, start in robots + closed + arms:
-        speed(label, model, start, {"8 arms": 2**19, "four_bar": 2**22}.get(label, 2**20), options.quick)
+    labels = [*(ROBOTS if options.models else ()), "four_bar", "stewart", "8 arms"]
+    labels = [x for x in labels if not options.only or x in options.only.split(",")]
+    made = prepare(labels, options.models, shutil.which("nvcc") is not None)
+    print(f"{len(made)} codes made in {time.perf_counter() - began:.0f} s", flush=True)
+    spread = max(speed(label, options.models, made) for label in labels)
+    print(
+        f"quartiles within {100 * spread:.1f} % of the medians; {time.perf_counter() - began:.0f} s so far", flush=True
+    )
+    launches_from_python()
+    first_calls(options.models, [x for x in ("panda", "talos") if x in labels])
+    print(f"{time.perf_counter() - began:.0f} s so far", flush=True)
+    if not options.quick:
+        agreements()
+
+
+def agreements() -> None:
+    """All functions of the models of the zoo, on the GPU and on the CPU."""
+    zoo, total = sl.zoo, 0
     worst = {"float64": (0.0, ""), "float32": (0.0, "")}
-    total = 0
     for name in zoo.names():
         if name in ("random_model",):
             continue
         model = getattr(zoo, name)(*SIZES.get(name, ()))
         start = getattr(zoo, f"{name}_start")(*SIZES.get(name, ())) if model.loops or model.couplings else None
-        if options.quick and model.nv > 24:
-            continue
         found, count = agreement(name, model, start)
         total += count
         print(

@@ -1,14 +1,16 @@
 """Text of kernels for NVIDIA GPUs, run on the CPU thread by thread: the same operations, without a GPU's memory.
 
 Address spaces are dropped, the numbers of thread and block are arguments, and the few lines of assembly become the
-instructions that they stand for. Barriers have no effect, so that kernels in which threads exchange values (layout
-"rows", which turns rows in shared memory) cannot run this way.
+instructions that they stand for. `run_threads` runs one thread after the other, for kernels without barriers.
+`run_blocks` runs every thread of a block in a thread of its own; at a barrier they wait for one another. A value that
+is read before it is written shows as a wrong answer: between barriers threads run in any order.
 """
 
 from __future__ import annotations
 
 import ctypes
 import re
+import threading
 
 import numpy as np
 
@@ -16,11 +18,18 @@ from spanloop.compiler.render.gpu import entry
 from spanloop.compiler.runtime import machine
 
 SLOTS = 65536  # numbers of shared memory
+STACK = 16 << 20  # bytes of each thread
 
 
-def on_the_cpu(text: str, real: str, name: str) -> str:
-    """LLVM text for the CPU; the kernel gets two more arguments, the thread's number and the block's."""
-    assert entry.BARRIER not in text.replace("declare", ""), "threads exchange values"
+def on_the_cpu(text: str, real: str, name: str, barrier: int | None = None) -> str:
+    """LLVM text for the CPU; the kernel gets two more arguments, the thread's number and the block's.
+
+    barrier: address of a function of the group's number, which returns when all threads of the group have called it.
+    """
+    assert barrier is not None or "bar" not in text.replace(entry.INTRINSICS, ""), "threads exchange values"
+    call = f"call void inttoptr (i64 {barrier} to ptr)"
+    text = text.replace(entry.BARRIER, f"{call}(i32 0)")
+    text = re.sub(r'call void asm sideeffect "bar.sync[^(]*\(i32 (%\w+)\) #7', rf"{call}(i32 \1)", text)
     suffix = "f32" if real == "float" else "f64"
     text = text.replace(entry.shared_memory(real), f"@tile = internal global [{SLOTS} x {real}] zeroinitializer\n")
     text = text.replace(entry.INTRINSICS, "declare i32 @llvm.umin.i32(i32, i32)\n")
@@ -53,6 +62,30 @@ def run_threads(text: str, real: str, name: str, arguments: list, n_threads: int
     function = ctypes.CFUNCTYPE(None, *kinds)(code.address(name))
     for k in range(n_threads):
         function(*arguments, k % threads, k // threads)
+
+
+def run_blocks(text: str, real: str, name: str, arguments: list, blocks: int, threads: int, groups: int = 1) -> None:
+    """Run the kernel in so many blocks, one after the other, each with all its threads at once.
+
+    groups: of a block, that have barriers of their own.
+    """
+    barriers = [threading.Barrier(threads // groups, timeout=60.0) for _ in range(groups)]
+    wait = ctypes.CFUNCTYPE(None, ctypes.c_uint32)(lambda k: (barriers[k].wait(), None)[1])
+    address = ctypes.cast(wait, ctypes.c_void_p).value
+    code = machine.Code(machine.object_code(on_the_cpu(text, real, name, address)), name)
+    kinds = [type(x) for x in arguments] + [ctypes.c_uint32] * 2
+    function = ctypes.CFUNCTYPE(None, *kinds)(code.address(name))
+    before = threading.stack_size(STACK)
+    try:
+        for b in range(blocks):
+            running = [threading.Thread(target=function, args=(*arguments, k, b)) for k in range(threads)]
+            for t in running:
+                t.start()
+            for t in running:
+                t.join()
+            assert not any(x.broken for x in barriers), "some threads of a group met more barriers than others"
+    finally:
+        threading.stack_size(before)
 
 
 def pointer(a: np.ndarray) -> ctypes.c_void_p:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from spanloop.compiler.runtime.gpu.tensors import answered
 from spanloop.errors import InputError, StateWarning, UnsupportedError
 from spanloop.joints.kind import JointKind
 from spanloop.kernels.compile import compile
@@ -59,14 +60,14 @@ class Kernels:
         if name not in POSITIONS or not self.moves_freely:
             return by_rates
         n = self._rate_matrix(q)
-        return (n @ torch.linalg.solve(n.mT @ n, by_rates[..., None]))[..., 0]
+        return (n @ _solved(n.mT @ n, by_rates[..., None]))[..., 0]
 
     def _lowered(self, name: str, q: torch.Tensor, direction: torch.Tensor) -> torch.Tensor:
         """(NᵀN)⁻¹ Nᵀ d: the joint rates (nv) nearest to a direction of coordinates (nq)."""
         if name not in POSITIONS or not self.moves_freely:
             return direction
         n = self._rate_matrix(q)
-        return torch.linalg.solve(n.mT @ n, n.mT @ direction[..., None])[..., 0]
+        return _solved(n.mT @ n, n.mT @ direction[..., None])[..., 0]
 
     def _rate_matrix(self, q: torch.Tensor) -> torch.Tensor:
         """N (..., nq, nv)."""
@@ -80,21 +81,37 @@ class Kernels:
         return self._known[key]
 
 
+def _solved(matrix: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """matrix⁻¹ right, without the check for singular ones, for which a GPU would have to wait."""
+    return torch.linalg.solve_ex(matrix, right)[0]
+
+
 def kernel_for(model: Model, name: str, options: dict[str, Any], dtype: torch.dtype, device: torch.device) -> Any:
     """The kernel for tensors of this dtype on this device."""
     if device.type == "cpu":
         return compile(model, name, **options, dtype=DTYPES[dtype])
     if device.type == "cuda":
-        raise UnsupportedError(f"{name}: tensors on {device} are not supported yet; try tensor.cpu()")
+        return compile(model, name, **options, dtype=DTYPES[dtype], target="cuda", device=device.index or 0)
     raise UnsupportedError(f"{name}: tensors on {device} are not supported; try tensor.cpu()")
 
 
 def called(kernel: Any, inputs: Sequence[torch.Tensor], shape: tuple[int, ...]) -> torch.Tensor:
-    """The kernel's answer in a new tensor; it reads and writes the memory of tensors through views."""
+    """The kernel's answer in a new tensor; it reads and writes the memory of tensors through views.
+
+    On a GPU the current stream computes it, and the call does not wait.
+    """
     leading = _leading(kernel, inputs)
+    if inputs[0].is_cuda:
+        rows = [_rows(x.detach(), leading) for x in inputs]
+        return answered(kernel, torch, rows, leading)[0].reshape(*leading, *shape)
     out = inputs[0].new_empty((*leading, *shape))
     kernel(*(x.detach().numpy() for x in inputs), out=out.numpy())
     return out
+
+
+def _rows(x: torch.Tensor, leading: tuple[int, ...]) -> torch.Tensor:
+    """The tensor with a row for every state, one after the other in memory; or with one row, which serves all."""
+    return x.contiguous() if x.numel() == x.shape[-1] else x.expand(*leading, x.shape[-1]).contiguous()
 
 
 def quietly(compute: Any, *arguments: Any) -> Any:

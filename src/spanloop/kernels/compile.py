@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spanloop.algorithms import catalog
-from spanloop.compiler.lower import Division, Operations
+from spanloop.compiler.lower import Division, Operations, Part
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.kernels.lowering import chain_parts
 from spanloop.kernels.spec import KernelSpec, check_target, checked_model
@@ -54,6 +54,7 @@ def compile(
     wrt: str | Sequence[str] | None = None,
     layout: str = "rows",
     device: int = 0,
+    warps: int | None = None,
 ) -> AnyKernel:
     """Return a kernel of one function of one model.
 
@@ -95,6 +96,8 @@ def compile(
             the parameters an input.
         layout: of arrays of target "cuda": "rows" (n, size), or "columns" (size, n), which is faster for large models.
         device: of target "cuda", the number of the GPU.
+        warps: of target "cuda", how many warps compute 32 states together, 1 to 4; by default chosen by the size of a
+            batch. Several are for mechanisms with chains to divide (docs/gpu.md).
 
     Returns:
         A Kernel: callable; `operations`, `plan`, `source`, `inputs` and `shape` describe it; `wasm` is it as a
@@ -144,8 +147,8 @@ def compile(
     if _is_single(dtype) and spec.needs_double:
         raise UnsupportedError(f"{function}: method {spec.method!r} needs double precision; leave out dtype='float32'")
     check_target(target)
-    if target != "cuda" and (layout != "rows" or device != 0):
-        raise InputError(f"{function}: layout and device are for target='cuda'; target is {target!r}")
+    if target != "cuda" and (layout != "rows" or device != 0 or warps is not None):
+        raise InputError(f"{function}: layout, device and warps are for target='cuda'; target is {target!r}")
     division = _division(spec, chain_threads) if chain_threads is True or chain_threads != 1 else None
     if derivative is not None:
         spec = _derivative(spec, derivative, wrt, division, lowering)
@@ -158,7 +161,7 @@ def compile(
     elif target == "cuda":
         from spanloop.compiler.runtime.gpu.kernel import GpuKernel
 
-        kernel = GpuKernel(spec, dtype, layout, device)
+        kernel = GpuKernel(spec, dtype, layout, device, warps, functools.partial(_parts, spec))
     else:
         kernel = machine_kernel(spec, dtype=dtype, threads=threads, division=division)
     kernel.origin = origin
@@ -228,6 +231,14 @@ def _division(spec: KernelSpec, chain_threads: int) -> Division | None:
 
     count, parts = checked_threads(chain_threads, "chain_threads"), chain_parts(spec)
     return Division.among(count, parts) if count > 1 else None
+
+
+def _parts(spec: KernelSpec | DerivativeSpec) -> Sequence[Part]:
+    """The chains of a mechanism that warps of a GPU can divide; none where the function is not one of all joints."""
+    try:
+        return chain_parts(spec) if isinstance(spec, KernelSpec) else ()
+    except (InputError, UnsupportedError):
+        return ()
 
 
 def _lowering_for_chains(target: str, lowering: str) -> str:

@@ -86,7 +86,7 @@ def test_other_names_of_the_target_and_layouts_are_refused_with_advice():
         sl.compile(model, "bias", target="cude")
     with pytest.raises(InputError, match="layout is 'row'"):
         sl.compile(model, "bias", target="cuda", layout="row")
-    with pytest.raises(InputError, match="layout and device are for target='cuda'"):
+    with pytest.raises(InputError, match="layout, device and warps are for target='cuda'"):
         sl.compile(model, "bias", layout="columns")
 
 

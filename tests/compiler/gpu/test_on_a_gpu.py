@@ -45,6 +45,49 @@ def test_numpy_arrays_agree_with_the_cpu_whatever_their_number(name, dtype, coun
     assert np.abs(found - expected).max() <= bound * np.abs(expected).max()
 
 
+@pytest.mark.parametrize("count", [1, 31, 33, 100, 5000])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("warps", [1, 2, 3, 4])
+@pytest.mark.parametrize("name", ["quadruped", "stewart"])
+def test_warps_agree_with_the_cpu_in_rows_and_columns(name, warps, dtype, count):
+    model, start = MODELS[name]()
+    given = states(model, start, count, dtype)
+    expected = sl.compile(model, "forward_dynamics", dtype=dtype)(*given)
+    bound = (1e-11 if dtype == "float64" else 1e-4) * np.abs(expected).max()
+    kernel = sl.compile(model, "forward_dynamics", dtype=dtype, target="cuda", warps=warps)
+    assert np.abs(kernel(*given) - expected).max() <= bound
+    kernel = sl.compile(model, "forward_dynamics", dtype=dtype, target="cuda", warps=warps, layout="columns")
+    assert np.abs(kernel(*(x.T for x in given)).T - expected).max() <= bound
+
+
+@pytest.mark.parametrize("groups", [2, 4])
+def test_groups_of_a_block_wait_for_their_own_warps_only(groups):
+    model, start = MODELS["quadruped"]()
+    given = states(model, start, 1000)
+    kernel = sl.compile(model, "forward_dynamics", target="cuda", warps=2)
+    kernel.codes.groups = groups
+    expected = sl.compile(model, "forward_dynamics")(*given)
+    assert np.abs(kernel(*given) - expected).max() <= 1e-11 * np.abs(expected).max()
+
+
+def test_refused_states_of_several_warps_behave_as_on_the_cpu():
+    model, start = MODELS["stewart"]()
+    given = states(model, start, 70)
+    given[0][40, 3] += 0.1
+    kernel = sl.compile(model, "forward_dynamics", target="cuda", warps=3)
+    with pytest.warns(StateWarning, match="1 of 70 states has no answer.*state 40"):
+        found = kernel(*given)
+    assert np.isnan(found[40]).all()
+    assert np.isfinite(np.delete(found, 40, axis=0)).all()
+
+
+def test_out_that_is_an_input_is_refused():
+    cupy = pytest.importorskip("cupy")
+    x = cupy.zeros((4, 6))
+    with pytest.raises(InputError, match="out shares memory with tau"):
+        sl.compile(sl.zoo.puma(), "forward_dynamics", target="cuda")(cupy.zeros((4, 6)), cupy.zeros((4, 6)), x, out=x)
+
+
 def test_columns_are_the_transpose_of_rows():
     model, start = MODELS["stewart"]()
     given = states(model, start, 100)

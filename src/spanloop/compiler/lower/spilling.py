@@ -8,6 +8,7 @@ are held beyond the budget, and the assembler finds a place for them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from spanloop.compiler.lower.plan import Output, Plan
@@ -39,8 +40,18 @@ class Spills:
 def spills(plan: Plan, budget: int, most: int) -> Spills:
     """The moves of a plan's values into at most so many slots; inputs, constants and conditions are not moved."""
     nodes = tuple(n for n in plan.nodes if n.op not in (INPUT, CONSTANT))
-    uses = _uses(nodes, plan.outputs + plan.demand_flags)
-    movable = {n.index for n in nodes if n.op not in CONDITIONS}
+    return spills_of(nodes, plan.outputs + plan.demand_flags, budget, most)
+
+
+def spills_of(
+    nodes: Sequence[Expression], outputs: Sequence[Output], budget: int, most: int, kept: AbstractSet[int] = frozenset()
+) -> Spills:
+    """The moves of operations whose outputs are read last.
+
+    kept: values that are in the slower memory anyway, inputs and values of others among them; they need no slot.
+    """
+    uses = _uses(nodes, outputs)
+    movable = {n.index for n in nodes if n.op not in CONDITIONS} | kept
     held: set[int] = set()  # in registers
     alive: set[int] = set()  # held or stored, to be used again
     slot: dict[int, int] = {}
@@ -63,18 +74,18 @@ def spills(plan: Plan, budget: int, most: int) -> Spills:
         stored, dropped = [], []
         while len(held) > budget:
             is_full = not free and n_slots == most
-            movable_now = [i for i in held if i in slot] if is_full else held
+            movable_now = [i for i in held if i in slot or i in kept] if is_full else held
             if not movable_now:
                 break
             i = max(movable_now, key=lambda i: (uses[i][-1], i))
             held.remove(i)
             dropped.append(i)
-            if i not in slot:
+            if i not in slot and i not in kept:
                 slot[i] = free.pop() if free else n_slots
                 n_slots = max(n_slots, slot[i] + 1)
                 stored.append(i)
         after.append(Moves(tuple(stored), tuple(dropped)))
-    return Spills(nodes, tuple(after), slot, n_slots, peak)
+    return Spills(tuple(nodes), tuple(after), slot, n_slots, peak)
 
 
 def _uses(nodes: Sequence[Expression], outputs: Sequence[Output]) -> dict[int, list[int]]:

@@ -55,6 +55,11 @@ class DeviceArray:
         return int(np.prod(self.shape, dtype=np.int64))
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of all numbers."""
+        return self.size * self.dtype.itemsize
+
+    @property
     def is_contiguous(self) -> bool:
         """True if rows follow one another without gaps."""
         expected = _row_strides(self.shape, self.dtype.itemsize)

@@ -14,6 +14,12 @@ INTRINSICS = (
 THREAD = "call i32 @llvm.nvvm.read.ptx.sreg.tid.x()"
 BLOCK = "call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()"
 BLOCKS = "call i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()"
+CONVERGENT = "attributes #7 = { convergent nounwind }\n"  # of barriers as assembly
+
+
+def group_barrier(number: str, threads: int) -> str:
+    """A barrier of so many threads of a block, the group of this number below 16."""
+    return f'call void asm sideeffect "bar.sync $0, {threads};", "r,~{{memory}}"(i32 {number}) #7'
 
 
 def shared_memory(real: str) -> str:
@@ -21,12 +27,29 @@ def shared_memory(real: str) -> str:
     return f"@tile = external addrspace(3) global [0 x {real}], align 16\n"
 
 
-def limits(name: str, threads: int) -> str:
-    """How many threads a block has, and that one block on a multiprocessor will do.
+STEPS = (64, 72, 80, 96, 128, 168)  # registers with which 8, 7, 6, 5, 4, 3 warps fit on a quarter of a multiprocessor
+MANY = 30  # outputs beyond which they are held beside the other values
 
-    Without the second the assembler takes fewer registers and spills, to fit in more blocks.
+
+def most_registers(peak: int, outputs: int, real: str) -> int | None:
+    """Registers with which a thread can do, so that more warps run at once; None where it takes all that there are.
+
+    peak: the largest number of values that are held at a time. What they take with addresses and values on their way
+    was found by assembling the kernels of robots and mechanisms.
     """
+    values = peak + (outputs if outputs > MANY else 0)
+    needed = 1.05 * values + 7 if real == "float" else 2.1 * values + 16
+    return next((step for step in STEPS if needed <= step), None)
+
+
+def limits(name: str, threads: int, registers: int | None = None) -> str:
+    """How many threads a block has, and registers a thread.
+
+    Without a number of registers, one block on a multiprocessor will do: else the assembler takes fewer registers and
+    spills, to fit in more blocks.
+    """
+    bound = f'!"maxnreg", i32 {registers}' if registers else '!"minctasm", i32 1'
     return (
         "!nvvm.annotations = !{!0, !1}\n"
-        f'!0 = !{{ptr @{name}, !"maxntidx", i32 {threads}}}\n!1 = !{{ptr @{name}, !"minctasm", i32 1}}\n'
+        f'!0 = !{{ptr @{name}, !"maxntidx", i32 {threads}}}\n!1 = !{{ptr @{name}, {bound}}}\n'
     )

@@ -3,27 +3,30 @@
     batch(in0, in1, ..., out, status, i32 n)
 
 Layouts of arrays: "columns", number j of state i at [j·n + i]; "rows", at [i·size + j], which a warp reads and writes
-together, line by line, and turns in shared memory; "direct", the same arrays, each thread its own row: faster where a
-state has few numbers. An input that is `common` has one row for all states. Every state gets a status; the row of one
-that is refused is NaN. Four things decide the speed:
+together, line by line, and turns in shared memory (of 32 states and more); "direct", the same arrays, each thread its
+own row: faster where a state has few numbers, and for fewer states. An input that is `common` has one row for all
+states. Every state gets a status; the row of one that is refused is NaN. Five things decide the speed:
 
 - all inputs are loaded at the beginning: loaded where first needed, each would expose the latency of memory;
 - in long kernels inputs are checked on arrival: at the end all of them would still be held;
 - beyond `budget` held values the one that is needed last moves to shared memory, [slot][thread] (lower/spilling.py);
+- kernels that need fewer registers get no more than let another warp run beside them (entry.most_registers);
 - addresses of the end follow from a thread number that is read anew: else LLVM holds those of the beginning.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from spanloop.compiler.lower import Plan
 from spanloop.compiler.lower.spilling import Spills, spills
 from spanloop.compiler.render.gpu import entry
 from spanloop.compiler.render.gpu.row_tiles import RowTiles, pitch
-from spanloop.compiler.render.instructions import LIMIT, Body, Real, declarations
-from spanloop.compiler.render.single import FAR_ANGLE, NOT_FINITE, angles, input_places, last_conditions
+from spanloop.compiler.render.gpu.state_checks import StateChecks, status_bits
+from spanloop.compiler.render.instructions import Body, Real, declarations
+from spanloop.compiler.render.single import angles, input_places, last_conditions
 from spanloop.compiler.trace import INPUT, Expression
 
 BUDGET = {"float": 200, "double": 95}  # values held in registers
@@ -38,12 +41,16 @@ SEVERAL = 128  # threads of such a block
 
 @dataclass(frozen=True)
 class ThreadKernel:
-    """Text of a kernel and how it is launched. shared: bytes of shared memory that a block takes."""
+    """Text of a kernel and how it is launched.
+
+    threads, states: of a block; shared: bytes of shared memory that it takes.
+    """
 
     source: str
     threads: int
     shared: int
     layout: str
+    states: int
 
 
 @dataclass(frozen=True)
@@ -54,11 +61,14 @@ class Layout:
     common: tuple[bool, ...] = ()
 
     @staticmethod
-    def of_rows(plan: Plan, real: str, common: tuple[bool, ...] = ()) -> Layout:
-        """The faster of the two kinds for arrays in rows; long rows do not fit the shared memory."""
-        own = [size for k, (_, size) in enumerate(plan.inputs) if not (common and common[k])] + [len(plan.outputs)]
+    def of_rows(sizes: Sequence[int], real: str, common: tuple[bool, ...] = (), few: int = FEW) -> Layout:
+        """The faster of the two kinds for arrays in rows; long rows do not fit the shared memory.
+
+        sizes: of the inputs and of the answer; few: numbers up to which each thread reads its own row.
+        """
+        own = [size for k, size in enumerate(sizes) if not (common and k < len(common) and common[k])]
         is_long = pitch(max(own)) * entry.WARP * Real(real).size > SHARED // FEWER
-        return Layout("direct" if sum(own) <= FEW or is_long else "rows", common)
+        return Layout("direct" if sum(own) <= few or is_long else "rows", common)
 
     def is_common(self, k: int) -> bool:
         """Whether input k has one row for all states."""
@@ -87,8 +97,6 @@ class _Writer:
     layout: Layout
     moves: Spills
     threads: int
-    finite: str = ""  # 0 while every number so far is finite
-    largest: str = ""  # of all angles among the inputs
     count: int = 0
     loaded: dict[tuple[int, int], str] = field(default_factory=dict)
 
@@ -96,7 +104,7 @@ class _Writer:
         self.sizes, self.n_out = [size for _, size in self.plan.inputs], len(self.plan.outputs)
         self.places, (self.turning, self.others) = input_places(self.plan), angles(self.plan)
         self.body = Body(self.t, self._fetched)
-        self.finite = self.largest = self.t.constant(0.0)
+        self.checks = StateChecks(self.new, self.t, in_place=self.moves.n_slots > 0)
         self.tiles = RowTiles(self.new, self.body.lines, self.t)
         self._begin()
         self._load_inputs()
@@ -107,13 +115,14 @@ class _Writer:
         self._mark(conditions)
         rows = max(map(pitch, (*self._own_sizes(), self.n_out))) if self.layout.kind == "rows" else 0
         shared = self.threads * max(rows, self.moves.n_slots) * self.t.size
-        return ThreadKernel(self._function(), self.threads, shared, self.layout.kind)
+        return ThreadKernel(self._function(), self.threads, shared, self.layout.kind, self.threads)
 
     def _function(self) -> str:
         arguments = [f"ptr addrspace(1) noalias readonly %a{k}" for k in range(len(self.sizes))]
         arguments += ["ptr addrspace(1) noalias %out", "ptr addrspace(1) noalias %status", "i32 %n"]
         head = f"define ptx_kernel void @batch({', '.join(arguments)}) {{\nentry:\n"
-        end = declarations(self.t) + entry.INTRINSICS + entry.limits("batch", self.threads)
+        registers = entry.most_registers(self.moves.peak, self.n_out, self.t.real)
+        end = declarations(self.t) + entry.INTRINSICS + entry.limits("batch", self.threads, registers)
         return entry.shared_memory(self.t.real) + head + "\n".join(self.body.lines) + "\n}\n" + end
 
     def new(self, text: str) -> str:
@@ -127,12 +136,21 @@ class _Writer:
     # ---- states and addresses
 
     def _begin(self) -> None:
-        """%i is the thread's state; threads past the last state compute that one again, and write the same."""
+        """%i is the thread's state, %base the block's first.
+
+        Rows are complete: the last block begins so that its 32 states exist. Otherwise threads past the last state
+        compute that one again. Both write the same twice.
+        """
         self.body.lines += [
-            f"%tid = {entry.THREAD}\n%block = {entry.BLOCK}",
-            f"%base32 = mul i32 %block, {self.threads}\n%i32 = add i32 %base32, %tid\n%inside = icmp ult i32 %i32, %n",
-            "%base = zext i32 %base32 to i64\n%n64 = zext i32 %n to i64\n%own = zext i32 %i32 to i64",
-            "%final = sub i64 %n64, 1\n%i = select i1 %inside, i64 %own, i64 %final",
+            f"%tid = {entry.THREAD}\n%block = {entry.BLOCK}\n%base.own = mul i32 %block, {self.threads}",
+            "%final32 = sub i32 %n, 1\n%n64 = zext i32 %n to i64",
+        ]
+        self.body.lines += [
+            f"%full = sub i32 %n, {entry.WARP}\n%base32 = call i32 @llvm.umin.i32(i32 %base.own, i32 %full)"
+            if self.layout.kind == "rows"
+            else "%base32 = add i32 %base.own, 0",
+            "%i.own = add i32 %base32, %tid\n%i32 = call i32 @llvm.umin.i32(i32 %i.own, i32 %final32)",
+            "%base = zext i32 %base32 to i64\n%i = zext i32 %i32 to i64",
         ]
 
     def _place(self, array: str, j: int, size: int, state: str = "%i") -> str:
@@ -153,7 +171,7 @@ class _Writer:
         r = self.t.real
         if self.layout.kind == "rows":
             own = [(k, size) for k, size in enumerate(self.sizes) if not self.layout.is_common(k)]
-            self.loaded = self.tiles.read(own)
+            self.loaded = self.tiles.read(own, "%tid")
         for n in self.plan.arguments:
             k, j = self.places[int(n.value)]
             if (k, j) in self.loaded:
@@ -171,30 +189,10 @@ class _Writer:
         if n.op != INPUT:
             return self.new(f"load {self.t.real}, ptr addrspace(3) {self._slot(n.index)}")
         x = self.loaded[self.places[int(n.value)]]
-        self.finite = self._in_place("fma", x, self.finite)
+        self.checks.number(x)
         if int(n.value) in self.turning:
-            self.largest = self._in_place("grow", x, self.largest)
+            self.checks.angle(x)
         return x
-
-    def _in_place(self, what: str, x: str, total: str) -> str:
-        """total + 0·x, or max(|x|, total); in long kernels as assembly: LLVM would move instructions to the end."""
-        if not self.moves.n_slots:
-            return self._plain(what, x, total)
-        r, kind, bits, zeros = self.t.real, "f", "f32", 8
-        if r == "double":
-            kind, bits, zeros = "d", "f64", 16
-        text = {
-            "fma": f"fma.rn.{bits} $0, $1, 0{kind}{'0' * zeros}, $2;",
-            "grow": f"{{ .reg .{bits} t; abs.{bits} t, $1; max.{bits} $0, t, $2; }}",
-        }[what]
-        return self.new(f'call {r} asm sideeffect "{text}", "={kind},{kind},{kind}"({r} {x}, {r} {total})')
-
-    def _plain(self, what: str, x: str, total: str) -> str:
-        r, suffix = self.t.real, self.t.suffix
-        if what == "fma":
-            return self.new(f"call {r} @llvm.fma.{suffix}({r} {x}, {r} {self.t.constant(0.0)}, {r} {total})")
-        size = self.new(f"call {r} @llvm.fabs.{suffix}({r} {x})")
-        return self.new(f"select i1 {self.new(f'fcmp ogt {r} {size}, {total}')}, {r} {size}, {r} {total}")
 
     # ---- operations
 
@@ -209,25 +207,19 @@ class _Writer:
 
     def _conditions(self, outputs: list[str]) -> list[tuple[str, int]]:
         """What must hold of a state, with the status bit of a state for which it does not."""
-        t, zero = self.t, self.t.constant(0.0)
         seen: set[str] = set()
         for value, x in zip(outputs, self.plan.outputs + self.plan.demand_flags, strict=True):
             if value not in seen and (isinstance(x, Expression) or not math.isfinite(x)):
                 seen.add(value)
-                terms = f"{t.real} {value}, {t.real} {zero}, {t.real} {self.finite}"
-                self.finite = self.new(f"call {t.real} @llvm.fma.{t.suffix}({terms})")
-        found = [(self.new(f"fcmp oeq {t.real} {self.finite}, {zero}"), NOT_FINITE)]
-        if self.turning:
-            found.append((self.new(f"fcmp olt {t.real} {self.largest}, {t.constant(LIMIT[t.real])}"), FAR_ANGLE))
-        return found + last_conditions(self.body, self.plan, self.others)
+                self.checks.last_number(value)
+        return self.checks.conditions() + last_conditions(self.body, self.plan, self.others)
 
     # ---- outputs
 
     def _store(self, outputs: list[str]) -> None:
         self.body.lines.append('%tid.end = call i32 asm sideeffect "mov.u32 $0, %tid.x;", "=r"()')
-        at = self.new(
-            f"call i32 @llvm.umin.i32(i32 {self.new('add i32 %base32, %tid.end')}, i32 {self.new('sub i32 %n, 1')})"
-        )
+        own = self.new("add i32 %base32, %tid.end")
+        at = self.new(f"call i32 @llvm.umin.i32(i32 {own}, i32 {self.new('sub i32 %n, 1')})")
         self.state = self.new(f"zext i32 {at} to i64")
         if self.layout.kind == "rows":
             self.tiles.write(outputs[: self.n_out], "%tid.end")
@@ -238,9 +230,7 @@ class _Writer:
 
     def _mark(self, conditions: list[tuple[str, int]]) -> None:
         """The status of every state; NaN in the row of one that is refused."""
-        status, lines = "0", self.body.lines
-        for condition, bit in conditions:
-            status = self.new(f"or i8 {status}, {self.new(f'select i1 {condition}, i8 0, i8 {bit}')}")
+        status, lines = status_bits(self.new, conditions), self.body.lines
         if self.layout.kind == "rows":
             lines.append(entry.BARRIER)  # rows are written by all threads together
         lines += [

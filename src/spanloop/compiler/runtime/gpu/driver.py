@@ -32,6 +32,7 @@ _MEANINGS = {  # what the driver's own words leave open
 _ATTRIBUTES = {"registers": 4, "local_bytes": 3, "shared_bytes": 1}
 _MAJOR, _MINOR, _MULTIPROCESSORS, _SHARED, _POOLS = 75, 76, 16, 97, 115  # attributes of a device
 _DYNAMIC_SHARED = 8  # attribute of a function
+_BUFFER, _BUFFER_SIZE = 1, 2  # of a launch with its arguments in one piece
 _JIT_ERROR_LOG, _JIT_ERROR_SIZE, _PTX, _CUBIN = 5, 6, 1, 0
 
 
@@ -57,6 +58,16 @@ def _library() -> Any:
         "target 'cuda' needs an NVIDIA GPU with its driver; the driver's library (libcuda.so.1) was not found. "
         "Use target='cpu' on this machine"
     )
+
+
+@functools.cache
+def _launchers() -> tuple[Any, Any]:
+    """cuLaunchKernel and cuCtxSetCurrent with the types of their arguments, which ctypes then need not guess."""
+    library = _library()
+    launch, enter = library["cuLaunchKernel"], library["cuCtxSetCurrent"]
+    launch.argtypes = [ctypes.c_void_p, *[ctypes.c_uint] * 7, *[ctypes.c_void_p] * 3]
+    enter.argtypes = [ctypes.c_void_p]
+    return launch, enter
 
 
 def _version(number: int) -> str:
@@ -296,6 +307,16 @@ class Function:
         value = ctypes.c_int()
         call("cuFuncGetAttribute", ctypes.byref(value), _ATTRIBUTES[name], ctypes.c_void_p(self.handle))
         return value.value
+
+    def launch_packed(self, blocks: int, threads: int, packed: bytes, stream: int = 0) -> None:
+        """The same with arguments as bytes, each aligned to its size: takes some microseconds less."""
+        launch, enter = _launchers()
+        enter(self.module.device.context)
+        size, buffer = ctypes.c_size_t(len(packed)), ctypes.create_string_buffer(packed, len(packed))
+        extra = (ctypes.c_void_p * 5)(_BUFFER, ctypes.addressof(buffer), _BUFFER_SIZE, ctypes.addressof(size), 0)
+        status = launch(self.handle, blocks, 1, 1, threads, 1, 1, self.shared, stream, None, extra)
+        if status:
+            raise DeviceError(f"target 'cuda': {_sentence(_library(), 'cuLaunchKernel', status)}")
 
     def launch(self, blocks: int, threads: int, arguments: Sequence[Any], stream: int = 0) -> None:
         """Start it; arguments: ctypes values. The call returns before the kernel has run."""

@@ -9,24 +9,21 @@ from __future__ import annotations
 
 import ctypes
 import math
+import struct
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-import llvmlite
 import numpy as np
 
-from spanloop.compiler.lower import Looped, Operations, PairSystem, Plan
-from spanloop.compiler.render.gpu.called_batch import THREADS, called_batch, scratch_bytes
-from spanloop.compiler.render.gpu.threads import Layout, thread_kernel
-from spanloop.compiler.render.rolled import TABLE
+from spanloop.compiler.lower import Operations, Part
+from spanloop.compiler.render.gpu.called_batch import scratch_bytes
 from spanloop.compiler.runtime import arrays, cache, machine
-from spanloop.compiler.runtime.cache import Artifact
 from spanloop.compiler.runtime.device_arrays import DeviceArray, borrowed, checked, returned
 from spanloop.compiler.runtime.dlpack import CUDA, CUDA_MANAGED
-from spanloop.compiler.runtime.gpu import assembly, driver
+from spanloop.compiler.runtime.gpu import assembly, driver, tensors
+from spanloop.compiler.runtime.gpu.device_code import Code, DeviceCode, copied
 from spanloop.compiler.runtime.gpu.driver import Device, Memory
 from spanloop.compiler.runtime.kernel import (
     REAL,
@@ -34,43 +31,37 @@ from spanloop.compiler.runtime.kernel import (
     Definition,
     Kernel,
     Remade,
-    batch_scratch,
-    batch_source,
     checked_dtype,
 )
 from spanloop.compiler.runtime.nan_rows import kept_refusals, refuse_states
-from spanloop.errors import DeviceError, InputError, StateError, UnsupportedError
+from spanloop.errors import DeviceError, InputError, StateError
 
 LAYOUTS = ("rows", "columns")
-LONGEST = 30_000  # operations and outputs of one run of instructions; the assembler's time grows faster than these
 MOST = 2**30  # states of one launch
 RESIDENT = 4096  # threads of a multiprocessor and its queue, for kernels with scratch memory
 SHARE = 0.7  # of the free memory that a call with NumPy arrays takes
 
 
-@dataclass(frozen=True)
-class Code:
-    """A function that is loaded on the device and how it is launched; scratch: numbers that a thread needs."""
-
-    function: driver.Function
-    threads: int
-    scratch: int | None
-    kept: tuple[Memory, ...] = ()
-
-
 class GpuKernel(Remade):
     """k(q, v, tau) → array (..., *shape); inputs have leading batch axes. layout "columns": (size, n) → (*shape, n)."""
 
-    def __init__(self, definition: Definition, dtype: str = "float64", layout: str = "rows", device: int = 0):
-        """device: number of the GPU."""
+    def __init__(
+        self,
+        definition: Definition,
+        dtype: str = "float64",
+        layout: str = "rows",
+        device: int = 0,
+        warps: int | None = None,
+        parts: Callable[[], Sequence[Part]] = tuple,
+    ):
+        """device: number of the GPU; warps: of a state; parts: of the mechanism, that several warps can divide."""
         if layout not in LAYOUTS:
             raise InputError(f"layout is {layout!r}; expected 'rows' (n, size) or 'columns' (size, n)")
         self.name, self.definition, self.layout = definition.name, definition, layout
         self.dtype, self._real = np.dtype(checked_dtype(dtype)), REAL[checked_dtype(dtype)]
         self.inputs, self.shape = definition.signature()
         self.status: Any = None  # one byte a state of the last call: 0 where it has an answer
-        self._number = device
-        self._loaded: dict[tuple[bool, ...], Code] = {}
+        self.codes = DeviceCode(definition, self.dtype, self._real, layout, device, warps, parts)
 
     # ---- what it is
 
@@ -86,8 +77,8 @@ class GpuKernel(Remade):
 
     @property
     def source(self) -> str:
-        """LLVM source of the kernel, for arrays with a row for every state."""
-        return self._text(self._common())[0]
+        """LLVM source of the kernel for large batches, for arrays with a row for every state."""
+        return self.codes.text(self.codes.large())[0]
 
     @property
     def ptx(self) -> str:
@@ -98,77 +89,14 @@ class GpuKernel(Remade):
     @property
     def device(self) -> Device:
         """The GPU; DeviceError if there is none."""
-        return Device.of(self._number)
+        return self.codes.device
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{n}[{k}]" for n, k in self.inputs)
         return f"<cuda kernel {self.name}({inputs}) -> {self.shape} {self.dtype}>"
 
-    # ---- code
-
     def _common(self) -> tuple[bool, ...]:
         return (False,) * len(self.inputs)
-
-    def _text(self, common: tuple[bool, ...]) -> tuple[str, dict[str, Any]]:
-        """LLVM text and the facts of a launch; common: which inputs have one row for all states."""
-        plan, real = self.plan, self._real
-        facts = {"operations": asdict(plan.operations)}
-        if isinstance(plan, Plan) and len(plan.nodes) + len(plan.outputs) <= LONGEST:
-            layout = Layout("columns", common) if self.layout == "columns" else Layout.of_rows(plan, real, common)
-            made = thread_kernel(plan, real, layout)
-            return made.source, {**facts, "name": "batch", "threads": made.threads, "shared": made.shared}
-        if self.layout == "columns":
-            raise UnsupportedError(
-                f"{self.name}: layout='columns' is for kernels of up to {LONGEST} operations without loops over links; "
-                "use layout='rows'"
-            )
-        scratch = batch_scratch(plan, real, 1)
-        text = called_batch(batch_source(plan, real, 1), len(plan.inputs), real, scratch)
-        return text, {**facts, "name": "called", "threads": THREADS, "shared": 0, "scratch": scratch}
-
-    def _code(self, common: tuple[bool, ...]) -> Code:
-        if common not in self._loaded:
-            artifact = self._artifact(common)
-            facts = artifact.facts
-            module = driver.Module(self.device, artifact.code)
-            function = module.function(facts["name"], facts["shared"])
-            kept = self._tables(module, artifact)
-            self._loaded[common] = Code(function, facts["threads"], facts.get("scratch"), kept)
-        return self._loaded[common]
-
-    def _artifact(self, common: tuple[bool, ...]) -> Artifact:
-        device = self.device
-        identity = (device.capability, device.driver, llvmlite.__version__)
-        parts = ("cuda", self._real, self.layout, str(common), str(identity))
-        key = cache.key(self.name, self.definition.key, *parts)
-        artifact = cache.read(key)
-        if artifact is None:
-            with machine.reported(f"compiling {self.definition.label} for {device.name}"):
-                text, facts = self._text(common)
-                cubin = driver.linked(device, assembly.ptx(text, device.capability))
-            artifact = Artifact(cubin, facts, self._looped_tables())
-            cache.write(key, artifact)
-        return artifact
-
-    def _looped_tables(self) -> dict[str, np.ndarray]:
-        walked = self.plan.front if isinstance(self.plan, PairSystem) else self.plan
-        if not isinstance(walked, Looped):
-            return {}
-        return {name: np.asarray(getattr(walked, name)) for name in TABLE if name != "memory"}
-
-    def _tables(self, module: driver.Module, artifact: Artifact) -> tuple[Memory, ...]:
-        """What loops over links read, copied to the device; the code's table points there."""
-        if not artifact.tables:
-            return ()
-        kept, pointers = [], np.zeros(len(TABLE), np.uint64)
-        for k, name in enumerate(TABLE):
-            if name in artifact.tables:
-                kind = self.dtype if name in ("numbers", "world") else artifact.tables[name].dtype
-                kept.append(_copied(self.device, np.ascontiguousarray(artifact.tables[name], kind), 0))
-                pointers[k] = kept[-1].pointer
-        driver.synchronize(self.device)
-        module.write_global("data", pointers.tobytes())
-        return tuple(kept)
 
     # ---- calling
 
@@ -194,6 +122,12 @@ class GpuKernel(Remade):
         if len(inputs) != len(self.inputs):
             names = ", ".join(n for n, _ in self.inputs)
             raise InputError(f"{self.name} takes {names}; {len(inputs)} arrays were given")
+        torch = sys.modules.get("torch")
+        if torch is not None and out is None and not check and tensors.are_tensors_at_all(inputs, torch):
+            leading = tensors.batch_axes(self, inputs) if tensors.are_tensors(self, inputs, torch) else None
+            if leading is not None:
+                result, self.status = tensors.answered(self, torch, inputs, leading, stream)
+                return result
         like = next((x for x in inputs if is_on_device(x)), None)
         if like is not None:
             return self._on_device(inputs, like, out, stream, check)
@@ -203,22 +137,33 @@ class GpuKernel(Remade):
             return self._columns_on_host(inputs, out)
         return self._on_host(inputs, out)
 
+    def code(self, common: tuple[bool, ...], n: int) -> Code:
+        """The code for n states, loaded; common: which inputs have one row for all states."""
+        return self.codes.loaded(self.codes.variant(common, n))
+
+    def start(
+        self, pointers: Sequence[int], common: tuple[bool, ...], out: int, status: int, n: int, stream: int
+    ) -> None:
+        """Start the kernel on arrays in rows at these addresses of the device; nothing is checked.
+
+        common: which inputs have one row for all of the n states.
+        """
+        strides = [0 if c else k for c, (_, k) in zip(common, self.inputs, strict=True)]
+        self._launch(self.code(common, n), list(zip(pointers, strides, strict=True)), out, status, n, stream)
+
     def _launch(self, code: Code, pointers: Sequence[tuple[int, int]], out: int, status: int, n: int, stream: int):
         """Start the kernel; pointers: of each input, and how many numbers apart its rows are."""
         if code.scratch is None:
-            values: list[Any] = [ctypes.c_uint64(p) for p, _ in pointers] + [
-                ctypes.c_uint64(out),
-                ctypes.c_uint64(status),
-            ]
-            values.append(ctypes.c_uint32(n))
-            code.function.launch(-(-n // code.threads), code.threads, values, stream)
+            packed = struct.pack(f"{len(pointers) + 2}QI", *(p for p, _ in pointers), out, status, n)
+            code.function.launch_packed(-(-n // code.states), code.threads, packed, stream)
             return
         blocks = min(-(-n // code.threads), self.device.multiprocessors * RESIDENT // code.threads)
         size = scratch_bytes(code.scratch, self.dtype.itemsize, blocks * code.threads)
         scratch = Memory(self.device, size, stream)
-        values = [ctypes.c_uint64(x) for p in pointers for x in p]
-        values += [ctypes.c_uint64(x) for x in (out, status, scratch.pointer, n)]
-        code.function.launch(blocks, code.threads, values, stream)
+        packed = struct.pack(
+            f"{2 * len(pointers) + 4}Q", *(x for p in pointers for x in p), out, status, scratch.pointer, n
+        )
+        code.function.launch_packed(blocks, code.threads, packed, stream)
         scratch.free()
 
     # ---- NumPy
@@ -233,8 +178,9 @@ class GpuKernel(Remade):
         answer, status = np.empty((count, width), self.dtype), np.zeros(count, np.uint8)
         common = tuple(stride == 0 and count > 1 for _, stride in laid)
         if count:
-            code = self._code(common)
-            for begin in range(0, count, step := self._fitting(count)):
+            step = self._fitting(count)
+            code = self.code(common, step)
+            for begin in range(0, count, step):
                 self._rows(code, laid, common, answer[begin : begin + step], status[begin : begin + step], begin)
         self.status = status.reshape(leading)
         self._answer_elsewhere(laid, leading, answer, status)
@@ -249,7 +195,7 @@ class GpuKernel(Remade):
         here = [
             a if c else a.reshape(-1, a.shape[-1])[begin : begin + n] for (a, _), c in zip(laid, common, strict=True)
         ]
-        sent = [_copied(device, a, 0) for a in here]
+        sent = [copied(device, a, 0) for a in here]
         kept, marks = Memory(device, answer.nbytes), Memory(device, n)
         strides = [0 if c else a.shape[-1] for a, c in zip(here, common, strict=True)]
         pointers = [(m.pointer, s) for m, s in zip(sent, strides, strict=True)]
@@ -275,10 +221,10 @@ class GpuKernel(Remade):
         common = tuple(a.ndim == 1 for a in given)
         answer, status = np.empty((math.prod(self.shape), count), self.dtype), np.zeros(count, np.uint8)
         if count:
-            sent = [_copied(self.device, np.ascontiguousarray(a), 0) for a in given]
+            sent = [copied(self.device, np.ascontiguousarray(a), 0) for a in given]
             kept, marks = Memory(self.device, answer.nbytes), Memory(self.device, count)
             pointers = [(m.pointer, 0) for m in sent]
-            self._launch(self._code(common), pointers, kept.pointer, marks.pointer, count, 0)
+            self._launch(self.code(common, count), pointers, kept.pointer, marks.pointer, count, 0)
             kept.read(arrays.address(answer), answer.nbytes)
             marks.read(arrays.address(status), count)
             driver.synchronize(self.device)
@@ -340,11 +286,14 @@ class GpuKernel(Remade):
         )
         shape = (*self.shape, count) if self.layout == "columns" else leading + self.shape
         result = self._result(out, shape, used or 0)
+        for (a, _), (name, _) in zip(given, self.inputs, strict=True):
+            if out is not None and a.pointer < result.pointer + result.nbytes and result.pointer < a.pointer + a.nbytes:
+                raise InputError(f"{self.name}: out shares memory with {name}; give it memory of its own")
         marks = Memory(device, max(count, 1), used or 0)
         if count:
             strides = [0 if c else k for c, (_, k) in zip(common, self.inputs, strict=True)]
             pointers = [(a.pointer, s) for (a, _), s in zip(given, strides, strict=True)]
-            self._launch(self._code(common), pointers, result.pointer, marks.pointer, count, used or 0)
+            self._launch(self.code(common, count), pointers, result.pointer, marks.pointer, count, used or 0)
         self.status = self._lent(marks, leading, np.dtype(np.uint8), used or 0)
         if used is None or check:  # a library whose stream is not known may use its inputs' memory again
             driver.synchronize(device, used or 0)
@@ -356,7 +305,7 @@ class GpuKernel(Remade):
         """An input on the device; NumPy arrays and lists are copied there."""
         if not is_on_device(x):
             a = np.ascontiguousarray(arrays.converted(self.name, name, size, x, self.dtype))
-            copy = _copied(self.device, a, stream)
+            copy = copied(self.device, a, stream)
             driver.synchronize(self.device, stream)
             return DeviceArray.of_rows(copy.pointer, a.shape, self.dtype, device_type=CUDA, owner=copy), copy
         found = borrowed(self.name, name, x, stream=stream)
@@ -462,12 +411,6 @@ def current_stream(x: Any) -> int | None:
     if library.__name__ == "cupy":
         return int(library.cuda.get_current_stream().ptr)
     return 0 if library.__name__ == "spanloop" else None
-
-
-def _copied(device: Device, a: np.ndarray, stream: int) -> Memory:
-    memory = Memory(device, a.nbytes, stream)
-    memory.write(arrays.address(a), a.nbytes)
-    return memory
 
 
 def _fetched(device: Device, a: DeviceArray) -> np.ndarray:
