@@ -16,7 +16,7 @@ from spanloop.compiler.render.rollout import distant
 from spanloop.compiler.runtime import arrays, machine
 from spanloop.compiler.runtime.gpu.assembly import ptx
 from spanloop.compiler.runtime.kernel import REAL
-from spanloop.compiler.runtime.rollout import _KINDS, Rollout, Steps, _Parts
+from spanloop.compiler.runtime.rollout import KINDS, Rollout, Steps, _Parts
 from spanloop.simulation.integrators.integrator import Integrator, schedule
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import Problem
@@ -52,7 +52,7 @@ def _states(problem: Problem, s: Schedule, dtype: str) -> np.ndarray:
 def _by_threads(s: Schedule, dtype: str, parts: _Parts) -> None:
     code = machine.Code(machine.object_code(host_rollout(s, REAL[dtype])), NAME)
     memory = arrays.aligned(RUNS * distant(s, REAL[dtype], 1)[1])
-    function = ctypes.CFUNCTYPE(None, *_KINDS[:-1])(code.address(NAME))
+    function = ctypes.CFUNCTYPE(None, *KINDS[:-1])(code.address(NAME))
     function(*parts.arguments(0, STEPS), arrays.address(memory), RUNS)
 
 

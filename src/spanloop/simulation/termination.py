@@ -383,7 +383,7 @@ class _Step:
         loop = self.owner.loop
         assert not callable(loop.controls)
         row = loop.controls[self.k : self.k + 1] if len(loop.controls) > 1 else loop.controls
-        return replace(loop, constants=self.constants, controls=row)
+        return replace(loop, constants=self.constants, controls=row, on_device=None)
 
     def part(self, share: float, start: np.ndarray | None = None, at: float = 0.0) -> np.ndarray | None:
         """The state after this share of the step, events ignored; None if it fails.
