@@ -17,7 +17,7 @@ import numpy as np
 
 from spanloop.compiler.runtime import machine
 from spanloop.compiler.runtime.gpu.device_runs import DeviceRuns
-from spanloop.compiler.runtime.gpu.rollout import GpuRollout
+from spanloop.compiler.runtime.gpu.rollout import AnyRollout
 from spanloop.compiler.runtime.rollout import Rollout, Steps
 from spanloop.contacts.contact_arrays import CLOSED, TORQUES
 from spanloop.errors import InputError, SpanloopWarning
@@ -155,7 +155,7 @@ class TimeLoop:
     on_device: DeviceRuns | None = None
 
     @property
-    def batch_rollout(self) -> Rollout | GpuRollout:
+    def batch_rollout(self) -> AnyRollout:
         """What takes steps of all runs."""
         return self.rollout if self.on_device is None else self.on_device.rollout
 
@@ -209,7 +209,7 @@ class TimeLoop:
         assert runs is not None
         if not runs.is_placed:
             runs.place(p.state, self.constants, p.why, p.counts, p.done)
-        runs.advance(controls, steps, record, log, logged)
+        runs.advance(controls, steps, record, log, None if log is None else logged)
         return p.state, runs.why(), p.counts
 
     def fetch(self, p: Progress) -> None:

@@ -224,14 +224,15 @@ class DeviceRuns:
             return None
         width = self.rollout.facts["record"]
         assert record.shape[2] == width, (record.shape, width)
-        size = self.n * _samples(steps) * width * self.rollout.dtype.itemsize
+        sample = self.n * width * self.rollout.dtype.itemsize
+        size = sample * _samples(steps)
         free = [x for x in self._buffers if x.rows is None]
         if not free or free[0].on_device.size < size:
             self.settle()
             self._buffers.clear()
-            self._refuse_too_many(2 * size)
-            device = self.rollout.device
-            self._buffers += [_Samples(Memory(device, size), PinnedMemory(device, size)) for _ in range(2)]
+            device, whole = self.rollout.device, max(size, min(BUFFER, sample * record.shape[1]))
+            self._refuse_too_many(2 * whole)
+            self._buffers += [_Samples(Memory(device, whole), PinnedMemory(device, whole)) for _ in range(2)]
             free = self._buffers
         self._stream.fill(free[0].on_device.pointer, _NAN, size)
         return free[0]

@@ -16,7 +16,7 @@ from spanloop.compiler.runtime import cache, machine
 from spanloop.compiler.runtime.gpu import assembly, driver
 from spanloop.compiler.runtime.gpu.driver import Device
 from spanloop.compiler.runtime.kernel import REAL, checked_dtype
-from spanloop.compiler.runtime.rollout import KINDS, Addresses, Steps, facts_of, places_in
+from spanloop.compiler.runtime.rollout import KINDS, Addresses, Rollout, Steps, facts_of, places_in
 
 RESIDENT = 2048  # threads of a multiprocessor, where each has memory of its own
 
@@ -139,3 +139,6 @@ class GpuRollout:
         way = self.way or way_of(self.schedule)
         text = gpu_rollout(self.schedule, self._real, way=way)
         return assembly.ptx(text, capability, is_optimised=way == "inlined")
+
+
+AnyRollout = Rollout | GpuRollout
