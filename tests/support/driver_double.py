@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -22,6 +23,8 @@ from spanloop.compiler.runtime.rollout import KINDS
 _OUT_OF_MEMORY, _ILLEGAL_ADDRESS = 2, 700
 _ATTRIBUTES = {75: 9, 76: 0, 16: 4, 97: 227 * 1024, 115: 1}
 _NOISE = 0xA5
+_loaded: dict[int, machine.Code] = {}  # stays loaded for the life of the process, as code of the driver does
+_numbers = itertools.count(100)
 
 
 def _value(x):
@@ -43,14 +46,12 @@ class DriverDouble:
         self._queues: dict[int, list[Callable[[], None]]] = {}
         self._reached: set[int] = set()
         self._objects: list[object] = []
-        self._count = 100
         self.failed = 0
 
     # ---- queues
 
     def _new(self) -> int:
-        self._count += 1
-        return self._count
+        return next(_numbers)
 
     def _put(self, stream, what: str, work: Callable[[], None]) -> int:
         self._tell(what)
@@ -265,11 +266,11 @@ class DriverDouble:
 
     def cuModuleLoadData(self, out, data):
         out._obj.value = self._new()
-        self._modules = getattr(self, "_modules", {}) | {out._obj.value: machine.Code(data[:-1], NAME)}
+        _loaded[out._obj.value] = machine.Code(data[:-1], NAME)
         return 0
 
     def cuModuleGetFunction(self, out, module, name):
-        out._obj.value = self._modules[_value(module)].address(name.decode())
+        out._obj.value = _loaded[_value(module)].address(name.decode())
         return 0
 
     def cuLaunchKernel(self, function, *arguments):
@@ -288,7 +289,7 @@ def doubled_driver(monkeypatch, **options) -> Iterator[DriverDouble]:
     Device.of.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(driver, "_library", lambda: double)
-        patch.setattr(gpu_rollouts, "gpu_rollout", lambda schedule, real, way: host_rollout(schedule, real))
+        patch.setattr(gpu_rollouts, "gpu_rollout", lambda schedule, real, way: host_rollout(schedule, real, way))
         patch.setattr(assembly, "ptx", lambda text, capability=None, is_optimised=False: text)
         yield double
     Device.of.cache_clear()

@@ -37,7 +37,9 @@ def thread_rollout(schedule: Schedule, real: str, way: str) -> tuple[str, str]:
     assert found is not None
     parameters = found.group(1)
     text = text.replace("define void @rollout", "define internal void @rollout")
-    text = _ATTRIBUTES.sub(f"attributes #0 = {{ nounwind {'alwaysinline' * (way == 'inlined')} }}\n", text)
+    if way == "inlined":
+        text = text.replace("noinline #0", "noinline nounwind")  # the log, which is rarely written
+    text = _ATTRIBUTES.sub(f"attributes #0 = {{ nounwind{' alwaysinline' * (way == 'inlined')} }}\n", text)
     bytes_of_thread = distant(schedule, real, 1)[1]
     passed = re.sub(r"ptr %memory\b", "ptr %own", parameters)
     return (
@@ -93,12 +95,12 @@ ret void
     )
 
 
-def host_rollout(schedule: Schedule, real: str) -> str:
+def host_rollout(schedule: Schedule, real: str, way: str | None = None) -> str:
     """Source of `rollouts` for a processor: the same text, with a loop in the place of the threads."""
-    text, parameters = thread_rollout(schedule, real, "called")
+    text, parameters = thread_rollout(schedule, real, way or way_of(schedule))
     return (
         text
-        + f"""define void @{NAME}({parameters}, i64 %runs) #0 {{
+        + f"""define void @{NAME}({parameters}, i64 %runs) {{
 entry:
 %any = icmp sgt i64 %runs, 0
 br i1 %any, label %thread, label %done
