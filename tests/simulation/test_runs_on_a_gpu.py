@@ -64,5 +64,5 @@ def test_memory_is_given_back():
 def test_too_many_runs_are_refused_with_a_sentence(monkeypatch):
     model, q, v = looped()
     monkeypatch.setattr(driver.Device, "free_memory", lambda self: 1000)
-    with pytest.raises(sl.errors.DeviceError, match="5 runs need .* GB more on"):
+    with pytest.raises(sl.errors.DeviceError, match=r"5 runs need .* GB more on"):
         sl.simulate(model, q, v, duration=0.01, target="cuda")

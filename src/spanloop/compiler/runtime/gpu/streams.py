@@ -61,7 +61,9 @@ class Stream:
     def __del__(self) -> None:
         handle, self._handle = getattr(self, "_handle", None), ctypes.c_void_p()
         if handle and driver._library is not None:
-            driver._library().cuStreamDestroy_v2(handle)
+            library = driver._library()
+            library.cuCtxSetCurrent(ctypes.c_void_p(self.device.context))
+            library.cuStreamDestroy_v2(handle)
 
 
 class _Rows(ctypes.Structure):
