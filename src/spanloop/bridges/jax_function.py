@@ -61,24 +61,23 @@ class JaxFunction:
 
     def _checked(self, inputs: tuple[Any, ...], named: Mapping[str, Any]) -> list[jax.Array]:
         given = in_order(self.name, self.inputs, inputs, named)
-        like = next((jnp.asarray(x) for x in given if isinstance(x, jax.Array | np.ndarray)), None)
-        arrays = [self._packed(n, x, like) for n, x in zip(self.inputs, given, strict=True)]
+        given = [jnp.asarray(x) if isinstance(x, np.ndarray) and x.dtype.kind == "f" else x for x in given]
+        dtype = next((x.dtype for x in given if isinstance(x, jax.Array)), None)
+        arrays = [self._packed(n, x, dtype) for n, x in zip(self.inputs, given, strict=True)]
         for name, size, x in zip(self.inputs, self.kernels.sizes, arrays, strict=True):
             self._check(name, size, x, arrays[0])
         return arrays
 
-    def _packed(self, name: str, x: Any, like: jax.Array | None) -> Any:
+    def _packed(self, name: str, x: Any, dtype: Any) -> Any:
         """A dict of parameters {"forearm.mass": array} as one array; the others are the model's own."""
-        if isinstance(x, np.ndarray) and x.dtype.kind == "f":
-            return jnp.asarray(x)
-        if not isinstance(x, Mapping) or name != "parameters" or like is None:
+        if not isinstance(x, Mapping) or name != "parameters" or dtype is None:
             return x
         known = self.model.parameters()
-        own = jnp.asarray(known.values, like.dtype)
+        own = jnp.asarray(known.values, dtype)
         if not x:
             return own
         places = np.array([known.index(n) for n in x])
-        values = jnp.stack(jnp.broadcast_arrays(*(jnp.asarray(y, like.dtype) for y in x.values())), -1)
+        values = jnp.stack(jnp.broadcast_arrays(*(jnp.asarray(y, dtype) for y in x.values())), -1)
         return jnp.broadcast_to(own, (*values.shape[:-1], len(own))).at[..., places].set(values)
 
     def _check(self, name: str, size: int, x: Any, first: Any) -> None:
