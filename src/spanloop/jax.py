@@ -11,9 +11,10 @@ from typing import Any
 
 try:
     import jax as _jax
-    import jax.ffi  # noqa: F401
 except ImportError as error:
     raise ImportError(f"spanloop.jax needs JAX ({error}); try: pip install 'spanloop[jax]'") from None
+if not hasattr(_jax, "typeof"):
+    raise ImportError(f"spanloop.jax needs JAX 0.6.2 or later; found {_jax.__version__}; try: pip install -U jax")
 
 from spanloop.bridges.call_inputs import check_options
 from spanloop.bridges.jax_function import JaxFunction

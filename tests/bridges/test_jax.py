@@ -340,7 +340,8 @@ loss = lambda f: lambda q, v, tau: (f(q, v, tau) ** 2).sum()
 expected = jax.grad(loss(f), argnums=(0, 1, 2))(q, v, tau)
 close = lambda found, expected: all(np.allclose(a, b, rtol=1e-12) for a, b in zip(found, expected, strict=True))
 assert close(jax.jit(jax.grad(loss(parted), argnums=(0, 1, 2)))(q, v, tau), expected)
-within = jax.shard_map(jax.grad(loss(f), argnums=(0, 2)), mesh=mesh, in_specs=(P("i"), P("i"), P()), out_specs=(P("i"), P()))
+both = jax.grad(loss(f), argnums=(0, 2))
+within = jax.shard_map(both, mesh=mesh, in_specs=(P("i"), P("i"), P()), out_specs=(P("i"), P()))
 assert close(within(q, v, tau), (expected[0], expected[2]))
 
 spread = [jax.device_put(x, NamedSharding(mesh, P("i"))) for x in (q, v)]
@@ -373,8 +374,8 @@ def test_lowering_for_a_gpu_names_the_handler_and_its_scratch_memory(monkeypatch
     model, given = sl.zoo.puma(), states(sl.zoo.puma(), 3)
     asked = []
 
-    def target(self, platform, dtype, is_one, common):
-        asked.append((platform, dtype, is_one, common))
+    def target(self, platform, dtype, count, common):
+        asked.append((platform, dtype, count, common))
         return "handler", SimpleNamespace()
 
     monkeypatch.setattr(jax_kernels.Call, "target", target)
@@ -382,7 +383,7 @@ def test_lowering_for_a_gpu_names_the_handler_and_its_scratch_memory(monkeypatch
         monkeypatch.setattr("spanloop.bridges.jax_primitive.scratch_size", lambda *_, scratch=scratch: scratch)
         text = lowered(bridge.forward_dynamics(model), (given[0], given[1][0], given[2]), "cuda")
         assert results in next(line for line in text.splitlines() if "custom_call @handler" in line)
-    assert set(asked) == {("cuda", "float64", False, (False, True, False))}
+    assert set(asked) == {("cuda", "float64", 3, (False, True, False))}
 
 
 # ---- what does not fit

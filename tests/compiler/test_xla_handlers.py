@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import math
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,10 +12,10 @@ import pytest
 
 import spanloop as sl
 from spanloop.compiler.render import xla
-from spanloop.compiler.render.gpu.called_batch import THREADS
 from spanloop.compiler.render.single import FAR_ANGLE, NOT_FINITE
 from spanloop.compiler.runtime import xla as runtime
 from spanloop.compiler.runtime.gpu import driver
+from spanloop.errors import UnsupportedError
 
 POINTER = ctypes.c_void_p
 ERROR = 0xE4404  # an address that stands for an error
@@ -191,8 +190,8 @@ def test_offsets_are_those_of_the_header_that_jaxlib_contains(structure, ours):
 
 
 def test_our_own_structures_have_these_offsets():
-    assert xla.BUFFER == {n: getattr(Buffer, n).offset for n in xla.BUFFER}
-    assert xla.EXTENSION == {n: getattr(Question, n).offset for n in xla.EXTENSION}
+    for structure, ours in ((Buffer, xla.BUFFER), (Question, xla.EXTENSION)):
+        assert {n: getattr(structure, n).offset for n in ours} == ours
     assert Frame.args.offset + Values.values.offset == xla.CALL_FRAME["args.args"]
     assert Frame.rets.offset + Values.values.offset == xla.CALL_FRAME["rets.rets"]
     assert Api.Stream_Get.offset == xla.API["Stream_Get"]
@@ -240,8 +239,8 @@ def test_many_states_have_the_bits_of_the_numpy_call_and_rows_can_be_shared(dtyp
 
 def test_no_states_are_computed_where_there_are_none():
     kernel = sl.compile(sl.zoo.puma(), "forward_dynamics")
-    given = [np.empty((0, 6))] * 3
-    assert Caller()(runtime.cpu_handler(kernel, False).address, given, [np.empty((0, 6)), np.empty(0, np.uint8)]) is None
+    given, results = [np.empty((0, 6))] * 3, [np.empty((0, 6)), np.empty(0, np.uint8)]
+    assert Caller()(runtime.cpu_handler(kernel, False).address, given, results) is None
 
 
 @pytest.mark.parametrize(("version", "expected"), [((0, 1), (0, 1)), ((0, 3), (0, 3)), ((1, 2), (0, 1))])
@@ -284,46 +283,41 @@ class Driver:
         return self.answer
 
 
-def gpu_kernels(model, dtype="float32", contexts=(0xA0, 0xB0)):
-    """Stand-ins for the kernels of two devices: their text and facts are real, the functions are not loaded."""
-    real = sl.compile(model, "forward_dynamics", target="cuda", dtype=dtype)
-
-    def made(number: int, context: int):
-        def code(common):
-            _, facts = real._text(common)
-            device = SimpleNamespace(context=context)
-            function = SimpleNamespace(
-                handle=0xF0 + number, shared=facts["shared"], module=SimpleNamespace(device=device)
-            )
-            return SimpleNamespace(function=function, threads=facts["threads"], scratch=facts.get("scratch"))
-
-        return SimpleNamespace(inputs=real.inputs, dtype=real.dtype, code=code)
-
-    return real, [made(k, c) for k, c in enumerate(contexts)]
+THREADS, STATES, SHARED, SCRATCH = 96, 64, 512, 100  # of a launch; SCRATCH: numbers of a thread
 
 
-def parameters(text: str, entry: str) -> list[type]:
+def gpu_kernels(model, contexts=(0xA0, 0xB0), scratch=None, threads=(THREADS, THREADS)):
+    """Stand-ins for the kernels of two devices, whose functions are not loaded."""
+    real = sl.compile(model, "forward_dynamics", target="cuda", dtype="float32")
+
+    def made(number: int):
+        module = SimpleNamespace(device=SimpleNamespace(context=contexts[number]))
+        function = SimpleNamespace(handle=0xF0 + number, shared=SHARED, module=module)
+        code = SimpleNamespace(function=function, threads=threads[number], states=STATES, scratch=scratch)
+        return SimpleNamespace(name=real.name, inputs=real.inputs, dtype=real.dtype, code=lambda common, n: code)
+
+    return parameters(real.source), [made(k) for k in range(2)]
+
+
+def parameters(text: str) -> list[type]:
     """Kinds of the parameters of a kernel, from its text."""
-    head = re.search(rf"define ptx_kernel void @{entry}\((.*)\)[^)]*$", text, re.M)[1]
+    head = re.search(r"define ptx_kernel void @\w+\((.*)\)[^)]*$", text, re.M)[1]
     kinds = {"ptr": ctypes.c_uint64, "i64": ctypes.c_int64, "i32": ctypes.c_int32}
     return [kinds[x.split()[0]] for x in head.split(", ")]
 
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_a_launch_has_the_arguments_that_the_kernel_takes(monkeypatch, shared):
-    real, kernels = gpu_kernels(sl.zoo.puma())
     fake, caller, count = Driver(monkeypatch, context=0xB0), Caller(), 1000
-    common = (False, shared, False)
-    text, facts = real._text(common)
-    fake.kinds = parameters(text, facts["name"])
-    handler = runtime.gpu_handler(kernels, common)
+    fake.kinds, kernels = gpu_kernels(sl.zoo.puma())
+    handler = runtime.gpu_handler(kernels, (False, shared, False), count)
     given = states(count, "float32")
     given[1] = given[1][0] if shared else given[1]
     out, status = np.empty((count, 6), "float32"), np.empty(count, np.uint8)
     assert caller(handler.address, given, [out, status]) is None
     ((function, shape, stream, values),) = fake.launches
     assert (function, stream) == (0xF1, caller.stream)  # of the device whose context is current
-    assert shape == (-(-count // facts["threads"]), 1, 1, facts["threads"], 1, 1, facts["shared"])
+    assert shape == (-(-count // STATES), 1, 1, THREADS, 1, 1, SHARED)
     assert values == [*(x.ctypes.data for x in (*given, out, status)), count]
     assert caller.metadata(handler.address) == (0, 3, 1)
     empty = [np.empty((0, 6), "float32")] * 3
@@ -332,22 +326,26 @@ def test_a_launch_has_the_arguments_that_the_kernel_takes(monkeypatch, shared):
 
 
 def test_a_kernel_with_scratch_memory_finds_it_in_a_third_result(monkeypatch):
-    real, kernels = gpu_kernels(sl.zoo.chain(60))
     fake, caller, count, blocks = Driver(monkeypatch, context=0xA0), Caller(), 500, 8
-    text, facts = real._text((False, True, False))
-    assert facts["name"] == "called"
-    fake.kinds = parameters(text, "called")
-    handler = runtime.gpu_handler(kernels, (False, True, False))
+    fake.kinds, kernels = gpu_kernels(sl.zoo.chain(60), scratch=SCRATCH)
+    handler = runtime.gpu_handler(kernels, (False, True, False), count)
     given = [np.zeros((count, 60), "float32") for _ in range(3)]
     given[1] = given[1][0]
     results = [np.empty((count, 60), "float32"), np.empty(count, np.uint8)]
     scratch = np.empty(handler.launch.scratch * blocks, np.uint8)
     assert caller(handler.address, given, [*results, scratch]) is None
     ((function, shape, _, values),) = fake.launches
-    assert (function, shape) == (0xF0, (blocks, 1, 1, THREADS, 1, 1, 0))
+    assert (function, shape) == (0xF0, (blocks, 1, 1, THREADS, 1, 1, SHARED))
     rows = [y for x, stride in zip(given, (60, 0, 60), strict=True) for y in (x.ctypes.data, stride)]
     assert values == [*rows, *(x.ctypes.data for x in (*results, scratch)), count]
-    assert handler.launch.scratch >= THREADS * facts["scratch"] * 4
+    assert handler.launch.scratch >= THREADS * SCRATCH * 4
+
+
+def test_gpus_that_need_different_launches_are_refused(monkeypatch):
+    Driver(monkeypatch, context=0xA0)
+    _, kernels = gpu_kernels(sl.zoo.puma(), threads=(32, 64))
+    with pytest.raises(UnsupportedError, match="choose some of one kind with CUDA_VISIBLE_DEVICES"):
+        runtime.gpu_handler(kernels, (False, False, False), 10)
 
 
 def test_a_launch_that_fails_is_an_error_of_xla(monkeypatch):
@@ -358,7 +356,7 @@ def test_a_launch_that_fails_is_an_error_of_xla(monkeypatch):
         (0xD0, 0, "the kernel is not loaded on this GPU"),
     ):
         fake, caller = Driver(monkeypatch, context, answer), Caller()
-        handler = runtime.gpu_handler(kernels, (False, False, False))
+        handler = runtime.gpu_handler(kernels, (False, False, False), 3)
         assert caller(handler.address, given, results) == ERROR
         assert sentence in caller.errors[0][0]
         assert len(fake.launches) == (answer != 0)
@@ -367,8 +365,7 @@ def test_a_launch_that_fails_is_an_error_of_xla(monkeypatch):
 def test_scratch_memory_suffices_for_all_threads_and_not_more_than_the_device_runs(monkeypatch):
     kernel = sl.compile(sl.zoo.puma(), "forward_dynamics", target="cuda")
     monkeypatch.setattr(type(kernel), "device", SimpleNamespace(multiprocessors=2))
-    handler = runtime.Handler(None, (kernel,), xla.Launch(64, 0, 1000))
+    handler = runtime.Handler(None, (kernel,), xla.Launch(64, 64, 0, 1000))
     assert runtime.scratch_size(handler, 65) == 2000
     assert runtime.scratch_size(handler, 10**9) == 1000 * 2 * runtime.RESIDENT // 64
-    assert runtime.scratch_size(runtime.Handler(None, (kernel,), xla.Launch(64, 0)), 65) == 0
-    assert math.prod(kernel.shape) == 6
+    assert runtime.scratch_size(runtime.Handler(None, (kernel,), xla.Launch(64, 64, 0)), 65) == 0

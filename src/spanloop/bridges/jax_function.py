@@ -11,7 +11,7 @@ import numpy as np
 
 from spanloop.bridges.call_inputs import in_order
 from spanloop.bridges.jax_kernels import Kernels
-from spanloop.bridges.jax_primitive import call
+from spanloop.bridges.jax_primitive import evaluate
 from spanloop.errors import InputError
 from spanloop.model import Model
 
@@ -47,7 +47,7 @@ class JaxFunction:
         given = self._checked(inputs, named)
         axes = self._batch_axes(given)
         rows = [x if x.ndim == 1 else jnp.broadcast_to(x, (*axes, x.shape[-1])) for x in given]
-        answer, status = call(self.kernels.call(), *rows)
+        answer, status = evaluate(self.kernels.call(), *rows)
         return answer.reshape(*axes, *self.kernels.shape), status
 
     def _batch_axes(self, given: list[jax.Array]) -> tuple[int, ...]:

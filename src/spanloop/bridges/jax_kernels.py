@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import jax
+import jax.ffi
 
 from spanloop.bridges.call_inputs import moves_freely
 from spanloop.compiler.runtime.xla import Handler, cpu_handler, gpu_handler
@@ -55,19 +56,22 @@ class Call:
         """What the kernel computes."""
         return self.kernels.compiled(self, target="python").definition
 
-    def target(self, platform: str, dtype: str, is_one: bool, common: tuple[bool, ...]) -> tuple[str, Handler]:
-        """The name of the handler that XLA shall call, and the handler; common: inputs with one row for all states."""
+    def target(self, platform: str, dtype: str, count: int | None, common: tuple[bool, ...]) -> tuple[str, Handler]:
+        """The name of the handler that XLA shall call, and the handler.
+
+        count: states, None if XLA will know; common: which inputs have one row for all of them.
+        """
         devices = _cuda_devices() if platform == "cuda" else ()
-        which = str(common) if devices else "one" if is_one else "many"
+        which = f"{common} {count}" if devices else "one" if count == 1 else "many"
         parts = (self.key, str(self.mode), str(self.wrt), dtype, which)
         name = f"spanloop.{self.name}.{hashlib.sha256('|'.join(parts).encode()).hexdigest()[:40]}"
         with _lock:
             if (known := f"{platform}:{name}") not in _registered:
                 if devices:
                     compiled = [self.kernels.compiled(self, target="cuda", dtype=dtype, device=k) for k in devices]
-                    handler = gpu_handler(compiled, common)
+                    handler = gpu_handler(compiled, common, count or 0)
                 else:
-                    handler = cpu_handler(self.kernels.compiled(self, dtype=dtype), is_one)
+                    handler = cpu_handler(self.kernels.compiled(self, dtype=dtype), count == 1)
                 capsule = jax.ffi.pycapsule(handler.address)
                 jax.ffi.register_ffi_target(name, capsule, platform="CUDA" if devices else "cpu")
                 _registered[known] = handler
@@ -96,7 +100,7 @@ class Kernels:
 
     def compiled(self, call: Call, **more: Any) -> Any:
         """The kernel of a call."""
-        derivative = {"derivative": call.mode, "wrt": call.wrt} if call.mode else {}
+        derivative: dict[str, Any] = {"derivative": call.mode, "wrt": call.wrt} if call.mode else {}
         return compile(self.model, self.name, **self.options, **derivative, **more)
 
     @functools.cached_property

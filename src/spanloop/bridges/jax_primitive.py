@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
+import jax.ffi
 import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Primitive
@@ -31,7 +32,7 @@ spanloop_p = Primitive("spanloop")
 spanloop_p.multiple_results = True
 
 
-def call(which: Call, *inputs: jax.Array) -> list[Any]:
+def evaluate(which: Call, *inputs: jax.Array) -> list[Any]:
     """Answer and status."""
     return spanloop_p.bind(*_equally_varying(inputs), call=which)
 
@@ -73,13 +74,12 @@ def _lowered(ctx: Any, *operands: Any, call: Call, platform: str | None) -> Any:
     assert platform is not None
     answer, marks = ctx.avals_out
     axes = batch_axes(ctx.avals_in)
-    is_fixed = all(isinstance(n, int) for n in axes)
-    count = math.prod(axes) if is_fixed else 0
-    if platform == "cuda" and (not is_fixed or count > MOST):
+    count = math.prod(axes) if all(isinstance(n, int) for n in axes) else None  # None: XLA will know
+    if platform == "cuda" and (count is None or count > MOST):
         raise UnsupportedError(f"{call.name}: batch axes {axes}; on GPUs they are numbers of up to {MOST} states")
     common = tuple(bool(axes) and len(x.shape) == 1 and count != 1 for x in ctx.avals_in)
-    name, handler = call.target(platform, answer.dtype.name, is_fixed and count == 1, common)
-    scratch = scratch_size(handler, count)
+    name, handler = call.target(platform, answer.dtype.name, count, common)
+    scratch = scratch_size(handler, count or 0)
     more = [_like(marks, (scratch,), marks.dtype)] if scratch else []
     found, status, *_ = jax.ffi.ffi_lowering(name)(ctx.replace(avals_out=[answer, marks, *more]), *operands)
     if call.mode == "vjp":
@@ -146,7 +146,7 @@ def _differentiated(primals: Sequence[Any], tangents: Sequence[Any], *, call: Ca
 
 
 def _along(which: Call, primals: Sequence[Any], wrt: tuple[str, ...], rates: Sequence[Any]) -> Any:
-    return call(which.kernels.call("jvp", wrt), *primals, *rates)[0]
+    return evaluate(which.kernels.call("jvp", wrt), *primals, *rates)[0]
 
 
 def _rates(kernels: Any, name: str, q: Any, direction: Any) -> Any:
@@ -154,7 +154,7 @@ def _rates(kernels: Any, name: str, q: Any, direction: Any) -> Any:
     if name not in POSITIONS or not kernels.moves_freely:
         return direction
     nv = kernels.model.nv
-    n = call(kernels.rate_matrix, q, jnp.zeros(nv, q.dtype))[0]
+    n = evaluate(kernels.rate_matrix, q, jnp.zeros(nv, q.dtype))[0]
     n = n.reshape(*n.shape[:-1], kernels.model.nq, nv)
     along = jnp.einsum("...ij,...i->...j", n, direction)
     if kernels.has_orthogonal_rates:
@@ -214,4 +214,6 @@ def _varying(x: Any) -> frozenset[Any]:
 
 
 def _varied(x: Any, axes: tuple[Any, ...]) -> Any:
-    return jax.lax.pcast(x, axes, to="varying") if hasattr(jax.lax, "pcast") else jax.lax.pvary(x, axes)
+    if hasattr(jax.lax, "pcast"):
+        return jax.lax.pcast(x, axes, to="varying")
+    return getattr(jax.lax, "pvary")(x, axes)  # noqa: B009  earlier versions of JAX

@@ -30,9 +30,10 @@ HEAD = 2  # entries of a GPU's table before those of devices
 
 @dataclass(frozen=True)
 class Launch:
-    """How a kernel is launched. shared: bytes of a block; scratch: bytes of a block, if it takes scratch memory."""
+    """How a kernel is launched: threads, states and bytes of shared memory of a block, and of scratch memory if any."""
 
     threads: int
+    states: int
     shared: int
     scratch: int | None = None
 
@@ -104,13 +105,13 @@ def on_gpu(sizes: Sequence[int], common: Sequence[bool], launch: Launch, n_devic
             values.append(("i64", "0" if is_common else str(size)))
     values += [("ptr", w.data(out)), ("ptr", w.data(status))]
     if launch.scratch is None:
-        up = w.new(f"add i64 {n}, {launch.threads - 1}")
-        blocks = w.new(f"udiv i64 {up}, {launch.threads}")
+        up = w.new(f"add i64 {n}, {launch.states - 1}")
+        blocks = w.new(f"udiv i64 {up}, {launch.states}")
         values.append(("i32", w.new(f"trunc i64 {n} to i32")))
     else:
         memory = w.at(rets, 16)
-        size = w.new(f"load i64, ptr {w.at(memory, BUFFER['dims'])}")
-        blocks = w.new(f"udiv i64 {size}, {launch.scratch}")
+        length = w.new(f"load i64, ptr {w.at(memory, BUFFER['dims'])}")
+        blocks = w.new(f"udiv i64 {length}, {launch.scratch}")
         values += [("ptr", w.data(memory)), ("i64", n)]
     _launch(w, function, blocks, launch, stream, values)
     return w.source(f"[{HEAD + 2 * n_devices} x ptr]") + "declare i32 @snprintf(ptr, i64, ptr, ...)\n"

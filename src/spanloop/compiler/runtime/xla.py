@@ -12,8 +12,9 @@ from spanloop.compiler.render.gpu.called_batch import scratch_bytes
 from spanloop.compiler.render.xla import Launch
 from spanloop.compiler.runtime import machine
 from spanloop.compiler.runtime.gpu import driver
-from spanloop.compiler.runtime.gpu.kernel import RESIDENT, GpuKernel
+from spanloop.compiler.runtime.gpu.kernel import RESIDENT, Code, GpuKernel
 from spanloop.compiler.runtime.kernel import REAL, Kernel
+from spanloop.errors import UnsupportedError
 
 
 @dataclass(frozen=True)
@@ -41,20 +42,30 @@ def cpu_handler(kernel: Kernel, is_one: bool) -> Handler:
     return Handler(_loaded(text, [address]), (kernel,))
 
 
-def gpu_handler(kernels: Sequence[GpuKernel], common: tuple[bool, ...]) -> Handler:
-    """A handler that launches a kernel on GPUs; kernels: the same one for every device.
+def gpu_handler(kernels: Sequence[GpuKernel], common: tuple[bool, ...], count: int) -> Handler:
+    """A handler that launches a kernel for `count` states; kernels: the same one on every device.
 
     common: of each input, whether all states share one row.
     """
-    codes = [kernel.code(common) for kernel in kernels]
-    first, kernel = codes[0], kernels[0]
-    scratch = None if first.scratch is None else scratch_bytes(first.scratch, kernel.dtype.itemsize, first.threads)
-    launch = Launch(first.threads, first.function.shared, scratch)
+    codes, kernel = [k.code(common, count) for k in kernels], kernels[0]
+    launches = {_launch_of(code, kernel.dtype.itemsize) for code in codes}
+    if len(launches) > 1:
+        raise UnsupportedError(
+            f"{kernel.name}: the GPUs differ so much that they need different launches; choose some of one kind with "
+            "CUDA_VISIBLE_DEVICES"
+        )
+    launch = launches.pop()
     text = xla.on_gpu([k for _, k in kernel.inputs], common, launch, len(kernels))
     table = [driver.address("cuLaunchKernel"), driver.address("cuCtxGetCurrent")]
     for code in codes:
         table += [code.function.module.device.context, code.function.handle]
     return Handler(_loaded(text, table), tuple(kernels), launch)
+
+
+def _launch_of(code: Code, size: int) -> Launch:
+    """size: bytes of a number."""
+    scratch = None if code.scratch is None else scratch_bytes(code.scratch, size, code.threads)
+    return Launch(code.threads, code.states, code.function.shared, scratch)
 
 
 def scratch_size(handler: Handler, count: int) -> int:
@@ -68,5 +79,7 @@ def scratch_size(handler: Handler, count: int) -> int:
 
 def _loaded(text: str, table: Sequence[int]) -> machine.Code:
     code = machine.Code(machine.object_code(text), "handler", "table")
-    (ctypes.c_void_p * len(table)).from_address(code.address("table"))[:] = table
+    entries = (ctypes.c_void_p * len(table)).from_address(code.address("table"))
+    for k, value in enumerate(table):
+        entries[k] = value
     return code

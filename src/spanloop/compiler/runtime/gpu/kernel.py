@@ -57,6 +57,11 @@ class Code:
     scratch: int | None
     kept: tuple[Memory, ...] = ()
 
+    @property
+    def states(self) -> int:
+        """Of a block."""
+        return self.threads
+
 
 class GpuKernel(Remade):
     """k(q, v, tau) → array (..., *shape); inputs have leading batch axes. layout "columns": (size, n) → (*shape, n)."""
@@ -126,8 +131,8 @@ class GpuKernel(Remade):
         text = called_batch(batch_source(plan, real, 1), len(plan.inputs), real, scratch)
         return text, {**facts, "name": "called", "threads": THREADS, "shared": 0, "scratch": scratch}
 
-    def code(self, common: tuple[bool, ...]) -> Code:
-        """The function as it is loaded on the device; common: which inputs have one row for all states."""
+    def code(self, common: tuple[bool, ...], n: int) -> Code:
+        """The function as it is loaded on the device, for n states; common: inputs with one row for all of them."""
         if common not in self._loaded:
             artifact = self._artifact(common)
             facts = artifact.facts
@@ -234,7 +239,7 @@ class GpuKernel(Remade):
         answer, status = np.empty((count, width), self.dtype), np.zeros(count, np.uint8)
         common = tuple(stride == 0 and count > 1 for _, stride in laid)
         if count:
-            code = self.code(common)
+            code = self.code(common, count)
             for begin in range(0, count, step := self._fitting(count)):
                 self._rows(code, laid, common, answer[begin : begin + step], status[begin : begin + step], begin)
         self.status = status.reshape(leading)
@@ -279,7 +284,7 @@ class GpuKernel(Remade):
             sent = [_copied(self.device, np.ascontiguousarray(a), 0) for a in given]
             kept, marks = Memory(self.device, answer.nbytes), Memory(self.device, count)
             pointers = [(m.pointer, 0) for m in sent]
-            self._launch(self.code(common), pointers, kept.pointer, marks.pointer, count, 0)
+            self._launch(self.code(common, count), pointers, kept.pointer, marks.pointer, count, 0)
             kept.read(arrays.address(answer), answer.nbytes)
             marks.read(arrays.address(status), count)
             driver.synchronize(self.device)
@@ -345,7 +350,7 @@ class GpuKernel(Remade):
         if count:
             strides = [0 if c else k for c, (_, k) in zip(common, self.inputs, strict=True)]
             pointers = [(a.pointer, s) for (a, _), s in zip(given, strides, strict=True)]
-            self._launch(self.code(common), pointers, result.pointer, marks.pointer, count, used or 0)
+            self._launch(self.code(common, count), pointers, result.pointer, marks.pointer, count, used or 0)
         self.status = self._lent(marks, leading, np.dtype(np.uint8), used or 0)
         if used is None or check:  # a library whose stream is not known may use its inputs' memory again
             driver.synchronize(device, used or 0)
