@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -21,8 +22,11 @@ from jax.test_util import check_grads  # noqa: E402
 
 import spanloop.jax as bridge  # noqa: E402
 from spanloop.bridges import jax_kernels  # noqa: E402
+from spanloop.compiler.render import xla  # noqa: E402
+from spanloop.compiler.runtime import machine  # noqa: E402
 from spanloop.compiler.runtime.gpu import driver  # noqa: E402
 
+_kept: list = []
 STEP = 1e-6  # of central differences: their error is some 1e-9 of values, TOLERANCE is thirty times that
 TOLERANCE = 3e-8
 
@@ -350,6 +354,7 @@ print("parted")
 """
 
 
+@pytest.mark.slow
 def test_shard_map_divides_a_batch_among_devices_and_gradients_are_right():
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
     environment = {**os.environ, **flags, "PYTHONPATH": str(Path(sl.__file__).parents[1])}
@@ -384,6 +389,25 @@ def test_lowering_for_a_gpu_names_the_handler_and_its_scratch_memory(monkeypatch
         text = lowered(bridge.forward_dynamics(model), (given[0], given[1][0], given[2]), "cuda")
         assert results in next(line for line in text.splitlines() if "custom_call @handler" in line)
     assert set(asked) == {("cuda", "float64", 3, (False, True, False))}
+    both = jax.value_and_grad(lambda *x: bridge.forward_dynamics(model)(*x).sum())
+    assert lowered(both, given, "cuda").count("custom_call @handler") == 2  # the function and its pullback
+
+
+def test_errors_of_handlers_are_errors_of_xla():
+    kernel = sl.compile(sl.zoo.puma(), "forward_dynamics")
+    address, _ = kernel.batch_address
+    texts = {
+        "too little memory for a batch": xla.many_states([6, 6, 6], "double", 2**58),
+        "GPU|stream": xla.on_gpu([6, 6, 6], (False,) * 3, xla.Launch(32, 32, 0), 1),  # XLA's own: a CPU has no stream
+    }
+    out = (jax.ShapeDtypeStruct((3, 6), "float64"), jax.ShapeDtypeStruct((3,), "uint8"))
+    for k, (sentence, text) in enumerate(texts.items()):
+        code = machine.Code(machine.object_code(text), "handler", "table")
+        ctypes.c_void_p.from_address(code.address("table")).value = address
+        _kept.append(code)  # XLA may call what is registered for the life of the process
+        jax.ffi.register_ffi_target(f"spanloop.fails{k}", jax.ffi.pycapsule(code.address("handler")), platform="cpu")
+        with pytest.raises(jax.errors.JaxRuntimeError, match=sentence):
+            jax.block_until_ready(jax.ffi.ffi_call(f"spanloop.fails{k}", out)(*states(sl.zoo.puma(), 3)))
 
 
 # ---- what does not fit

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import math
 import threading
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,7 +50,7 @@ class Call:
     def signature(self) -> tuple[tuple[int, ...], int]:
         """Sizes of the inputs, and how many numbers the answer has."""
         inputs, shape = self.definition.signature()
-        return tuple(k for _, k in inputs), _product(shape)
+        return tuple(k for _, k in inputs), math.prod(shape)
 
     @functools.cached_property
     def definition(self) -> Any:
@@ -93,10 +94,11 @@ class Kernels:
         self.moves_freely = moves_freely(model)
         self.has_orthogonal_rates = not any(isinstance(j.kind, General) for j in model.joints)
         self._key: str = first.definition.key
+        self._calls: dict[tuple[str | None, tuple[str, ...]], Call] = {}
 
     def call(self, mode: str | None = None, wrt: tuple[str, ...] = ()) -> Call:
         """The function itself, or a derivative by inputs."""
-        return Call(self._key, mode, wrt, self)
+        return self._calls.setdefault((mode, wrt), Call(self._key, mode, wrt, self))
 
     def compiled(self, call: Call, **more: Any) -> Any:
         """The kernel of a call."""
@@ -124,7 +126,3 @@ def _cuda_devices() -> tuple[int, ...]:
         return tuple(d.local_hardware_id for d in jax.local_devices(backend="cuda"))
     except RuntimeError:
         return (0,)
-
-
-def _product(shape: tuple[int, ...]) -> int:
-    return functools.reduce(lambda a, b: a * b, shape, 1)
