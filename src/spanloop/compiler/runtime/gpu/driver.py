@@ -91,6 +91,11 @@ def call(function: str, *arguments: Any) -> None:
         raise DeviceError(f"target 'cuda': {_sentence(library, function, status)}")
 
 
+def address(function: str) -> int:
+    """Where a function of the driver begins."""
+    return ctypes.cast(getattr(_library(), function), ctypes.c_void_p).value or 0
+
+
 def is_available() -> bool:
     """Whether this process can use an NVIDIA GPU."""
     try:
