@@ -3,7 +3,7 @@
 The five-bar hangs from two motors that are too weak to lift it in one go. All environments take a step in one compiled
 call, with their loops closed to rounding. The motion that is learned is then simulated by sl.simulate alone.
 
-Needs Stable-Baselines3: pip install 'spanloop[learn]'. Options: --steps N, how many steps of environments to learn from.
+Needs Stable-Baselines3: pip install 'spanloop[learn]'. Option: --steps N, of environments, to learn from.
 """
 
 import importlib.util
@@ -15,11 +15,11 @@ import numpy as np
 import spanloop as sl
 
 ENVIRONMENTS = 64
-STEPS = int(sys.argv[sys.argv.index("--steps") + 1]) if "--steps" in sys.argv else 1_500_000
+STEPS = int(sys.argv[sys.argv.index("--steps") + 1]) if "--steps" in sys.argv else 2_000_000
 
 
 def adapter():
-    """The class that shows a vector environment of Gymnasium to Stable-Baselines3, which has a convention of its own."""
+    """The class that shows a vector environment of Gymnasium to Stable-Baselines3, which has its own convention."""
     from stable_baselines3.common.vec_env import VecEnv
 
     class Adapter(VecEnv):
@@ -79,7 +79,14 @@ def learn():
 
     torch.set_num_threads(1)
     env = adapter()(sl.envs.five_bar_swing_up(ENVIRONMENTS, autoreset_mode="SameStep", seed=0))
-    settings = {"n_steps": 64, "batch_size": 1024, "n_epochs": 6, "learning_rate": 1e-3, "gamma": 0.98, "gae_lambda": 0.9}
+    settings = {
+        "n_steps": 64,
+        "batch_size": 1024,
+        "n_epochs": 6,
+        "learning_rate": 1e-3,
+        "gamma": 0.98,
+        "gae_lambda": 0.9,
+    }
     ppo = PPO("MlpPolicy", env, **settings, use_sde=False, seed=0, device="cpu", verbose=int("--verbose" in sys.argv))
     began = time.perf_counter()
     ppo.learn(STEPS)

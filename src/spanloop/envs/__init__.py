@@ -8,6 +8,7 @@ observations, rewards, terminations, truncations, infos = env.step(env.action_sp
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
 _PUBLIC = {
@@ -16,15 +17,15 @@ _PUBLIC = {
     "State": "spanloop.envs.state",
     "five_bar_swing_up": "spanloop.envs.five_bar",
     "linkage_walker": "spanloop.envs.walker",
-    "stewart_balance": "spanloop.envs.platform",
+    "stewart_balance": "spanloop.envs.ball_platform",
 }
 
 __all__ = ["MechanismEnv", "SingleEnv", "State", "five_bar_swing_up", "linkage_walker", "stewart_balance"]
 
 if TYPE_CHECKING:
+    from spanloop.envs.ball_platform import stewart_balance
     from spanloop.envs.five_bar import five_bar_swing_up
     from spanloop.envs.mechanism_env import MechanismEnv
-    from spanloop.envs.platform import stewart_balance
     from spanloop.envs.single_env import SingleEnv
     from spanloop.envs.state import State
     from spanloop.envs.walker import linkage_walker
@@ -33,12 +34,18 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        import gymnasium  # noqa: F401
-    except ImportError as error:
-        raise ImportError(f"sl.envs needs Gymnasium ({error}); try: pip install 'spanloop[envs]'") from None
+    if not _is_there():
+        raise ImportError("sl.envs needs Gymnasium, which is not installed; try: pip install 'spanloop[envs]'")
     return getattr(importlib.import_module(_PUBLIC[name]), name)
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+def _is_there() -> bool:
+    return importlib.util.find_spec("gymnasium") is not None
+
+
+if _is_there():
+    importlib.import_module("spanloop.envs.registration").register()

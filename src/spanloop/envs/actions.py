@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
 
-from spanloop.errors import InputError, StateError, nearest
-from spanloop.errors import Reason, Refusal
+from spanloop.errors import InputError, Reason, Refusal, StateError, nearest
 from spanloop.loops.arguments import dof_names
 from spanloop.model import Model
 
@@ -63,6 +63,26 @@ class Actions:
         u[:, self.places] = values
         return u
 
+    def acting(self, controller: Any, forces: Any) -> dict[str, Any]:
+        """What acts in the steps, as arguments of sl.simulate; nothing of it reads the time."""
+        blank = np.zeros(self.width)
+        given: dict[str, Any] = {"tau": blank}
+        if controller is not None:
+            law = function_of(controller, "controller")
+            given = {"controller": lambda t, q, v, u: law(q, v, u), "inputs": blank}
+        if forces is not None:
+            push = function_of(forces, "forces")
+            reads_inputs = len(signature(push).parameters) == 3
+            given["forces"] = (lambda t, q, v, u: push(q, v, u)) if reads_inputs else (lambda t, q, v: push(q, v))
+        return given
+
+
+def function_of(given: Any, name: str) -> Callable[..., Any]:
+    """A function that a user gives."""
+    if not callable(given):
+        raise InputError(f"{name} is {given!r}; expected a function")
+    return given
+
 
 def _torques(model: Model, actions: Any) -> Actions:
     """Torques at actuated joints; by default at all of them, within their efforts."""
@@ -93,8 +113,8 @@ def _torques(model: Model, actions: Any) -> Actions:
 def _inputs(actions: Any) -> Actions:
     if not isinstance(actions, Mapping) or not actions:
         raise InputError(
-            f"actions is {actions!r}; with a controller (q, v, u) expected {{'name': (low, high)}}, one for each number "
-            "of u in order"
+            f"actions is {actions!r}; with a controller (q, v, u) expected {{'name': (low, high)}}, one for each "
+            "number of u in order"
         )
     low, high = np.array([_pair(name, pair) for name, pair in actions.items()]).T
     return Actions(tuple(map(str, actions)), low, high, len(actions))

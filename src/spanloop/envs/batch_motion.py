@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from spanloop.compiler.render.rollout import HALTED
 from spanloop.compiler.runtime.rollout import Rollout, Steps
 from spanloop.contacts.contact_arrays import CLOSED
 from spanloop.dynamics import Dynamics
@@ -19,11 +20,12 @@ from spanloop.simulation.integrators.integrator import Integrator, rollout
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import Problem
 from spanloop.simulation.simulate import with_stiffness
-from spanloop.simulation.termination import Termination
+from spanloop.simulation.termination import Termination, event_met
 from spanloop.simulation.time_loop import Grid, Progress, TimeLoop, expect_forces, positive
 from spanloop.trajectory import Outcome
 
 TARGETS = ("cpu", "cuda")
+_EXPLAINED = 16  # failures of a call that are explained: each takes milliseconds
 _ENDED = 1  # of `why`: any bit that is not 0 leaves a run where it is
 
 
@@ -107,14 +109,51 @@ class BatchMotion:
         controls = np.ascontiguousarray(u[:, None], self.rollout.dtype)
         if self.problem.system.contacts:
             self._expect_forces(controls, moves)
-        why = np.where(moves, 0, _ENDED).astype(np.uint8)
-        counts = self.rollout.run(self.state, self.constants, controls, why, Steps(0.0, self.step, 0, steps))
-        self.age += np.where(moves, counts, 0)
+        why, state = np.where(moves, 0, _ENDED).astype(np.uint8), self.state.copy()
+        counts = self.rollout.run(state, self.constants, controls, why, Steps(0.0, self.step, 0, steps))
+        self.state, self.age = state, self.age + np.where(moves, counts, 0)  # an interrupted call changes nothing
         self._why, self._counts, self._controls = why, counts, controls
         return moves & (why != 0)
 
-    def outcome(self, k: int) -> Outcome:
-        """Why run k ended in the last call of `advance`."""
+    def outcomes(self, ended: np.ndarray) -> dict[int, Outcome]:
+        """Why the runs (count,) ended in the last call of `advance`, by number."""
+        found = self._at_limits(np.flatnonzero(ended))
+        left = [int(k) for k in np.flatnonzero(ended) if int(k) not in found]
+        for k in left[:_EXPLAINED]:
+            found[k] = self._outcome(k)
+        for k in left[_EXPLAINED:]:
+            t = self.step * int(self.age[k])
+            words = (
+                f"the step at t = {t:.6g} s failed, as those of {len(left) - 1} other runs; {_EXPLAINED} are explained"
+            )
+            found[k] = Outcome("failed", words, t)
+        return found
+
+    def _at_limits(self, rows: np.ndarray) -> dict[int, Outcome]:
+        """The outcomes of those runs that a limit of a joint ended: their last step once more, where nothing ends it.
+
+        Within the step the time is interpolated.
+        """
+        rows = rows[(self._why[rows] & HALTED) > 0]
+        if not len(rows) or "g" not in self.layout or self.problem.system.switching:
+            return {}
+        place, two = self.layout.places["g"], rows if len(rows) > 1 or self.count == 1 else np.repeat(rows, 2)
+        after, why = self.state[two], np.zeros(len(two), np.uint8)
+        before = after[:, place].copy()
+        after[:, place] = -1.0  # not positive: no event is met
+        constants = np.ascontiguousarray(self.constants_of(two), self.rollout.dtype)
+        self.rollout.run(after, constants, self._controls[two], why, Steps(0.0, self.step, 0, 1))
+        out: dict[int, Outcome] = {}
+        for k, g, h, bits in zip(rows.tolist(), before, after[:, place], why, strict=False):
+            met = np.flatnonzero((g > 0.0) & ~(h > 0.0))
+            if len(met) and not bits:
+                shares = g[met] / (g[met] - h[met])
+                t = self.step * (int(self.age[k]) + float(shares.min()))
+                out[k] = event_met(self.problem.events, int(met[np.argmin(shares)]), t)
+        return out
+
+    def _outcome(self, k: int) -> Outcome:
+        """Why run k ended: its last step is repeated in parts, and its equations are examined."""
         rows, places = slice(k, k + 1), self.layout.places
         row = self.state[rows].copy()
         own = replace(self.problem, constants=self.constants_of(rows), q=row[:, places["q"]].astype(float))

@@ -36,13 +36,15 @@ class EpisodeEnds:
             for k in np.flatnonzero(met & moves & ~ended):
                 named[int(k)] = reason, f"{reason} at t = {state.time[k]:.6g} s"
             ended |= met & moves
-        for k, outcome in outcomes.items():
-            ended[k], named[k] = True, (outcome.reason.value, outcome.sentence)
+        for number, outcome in outcomes.items():
+            ended[number], named[number] = True, (str(outcome.reason), outcome.sentence)
         return ended, named
 
     def infos(self, named: Named, late: np.ndarray, time: np.ndarray) -> dict[str, Any]:
         """Infos on all episodes that ended in a step: reasons, sentences, and masks of who has them."""
-        named = named | {int(k): (LATE, f"the episode's duration of {time[k]:.6g} s is over") for k in _numbers(late)}
+        named = named | {
+            int(k): (LATE, f"the episode's duration of {time[k]:.6g} s is over") for k in np.flatnonzero(late)
+        }
         if not named:
             return {}
         mask, reasons, sentences = np.zeros(self.n, bool), *(np.full(self.n, None, object) for _ in range(2))
@@ -61,7 +63,3 @@ class EpisodeEnds:
             if x.shape != (self.n,) or x.dtype != bool:
                 raise InputError(f"terminate: {name!r} is {x.dtype} of shape {x.shape}; expected booleans ({self.n},)")
         return out
-
-
-def _numbers(mask: np.ndarray) -> np.ndarray:
-    return np.flatnonzero(mask)

@@ -21,10 +21,11 @@ _SPEED = 10.0  # rad/s that observations show as 1
 def five_bar_swing_up(num_envs: int = 1, **options: Any) -> MechanismEnv:
     """A five-bar that hangs is to stand upright, by two motors that are too weak to lift it in one go.
 
-    Action: both torques, up to 12 N m (16 N m hold it level). Observation (12): cosine and sine of the four bars' angles to the horizontal,
-    their rates over 10 rad/s. Reward: from 0 hanging to 1 standing, the height of the centre of mass, less a little for
-    speed and torque. An episode has 5 s in 100 actions. options: those of MechanismEnv, in place of these.
+    Action: both torques, up to 12 N m (16 N m hold it level). Observation (12): cosines and sines of the bars' angles
+    to the horizontal, their rates over 10 rad/s. Reward: from 0 hanging to 1 standing, by the height of the centre,
+    less with speed and torque. An episode has 5 s in 100 actions. options: those of MechanismEnv, in place of these.
     """
+
     def reward(state: State) -> np.ndarray:
         height = 0.5 * (1.0 + state.robot.center_of_mass(state.q)[:, 1] / TOP)
         still = np.exp(-0.02 * (_rates(state.v) ** 2).sum(axis=1))

@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike
 
 from spanloop.contacts.settings import Settings
 from spanloop.dynamics import Dynamics
-from spanloop.envs.actions import Actions
+from spanloop.envs.actions import Actions, function_of
 from spanloop.envs.batch_motion import BatchMotion
 from spanloop.envs.episode_ends import EpisodeEnds
 from spanloop.envs.starts import Starts
-from spanloop.envs.state import State, default_names, named_columns
+from spanloop.envs.state import State, observing
 from spanloop.errors import InputError, nearest
 from spanloop.model import Model
 from spanloop.simulation.integrators.integrator import AUTO, Integrator
@@ -41,8 +41,8 @@ class MechanismEnv(VectorEnv):
         reward: a function of the State after a step that returns (n,) numbers, in NumPy: reward(state).
         q: coordinates (nq,) at the start, or {"joint": coordinate}, with loops assembled around it.
         actions: {"joint": largest torque}, or (low, high) [N m or N]; names of actuated joints, or by default all of
-            them, within their efforts. With a controller the ranges of its inputs u, {"name": (low, high)}. An action is
-            a number from −1 to 1 for each.
+            them, within their efforts. With a controller the ranges of its inputs u, {"name": (low, high)}. An action
+            is a number from −1 to 1 for each.
         controller: a function (q, v, u) -> torques, compiled into the steps; u are the actions in their ranges.
         forces: a function (q, v) -> {"body": [torque; force]}, or (q, v, u), as the forces of sl.simulate.
         observation: names "joint.q", ".v", ".cos", ".sin", "frame.position", ".rotation", ".pose", ".velocity", or a
@@ -116,11 +116,11 @@ class MechanismEnv(VectorEnv):
             limits=limits,
             contacts=contacts,
             parameters=parameters,
-            **_acting(self.actions, controller, forces),
+            **self.actions.acting(controller, forces),
         )
         self._starts = Starts(self.motion, reset)
-        self._observation = _observing(observation, self.robot)
-        self._reward, self._ends = _function(reward, "reward"), EpisodeEnds(self.num_envs, terminate)
+        self._observation = observing(observation, self.robot)
+        self._reward, self._ends = function_of(reward, "reward"), EpisodeEnds(self.num_envs, terminate)
         self._most = self._episode_steps(duration)
         self._done = np.ones(self.num_envs, bool)  # ended, and not reset yet
         self._is_begun = False
@@ -184,8 +184,8 @@ class MechanismEnv(VectorEnv):
         failed = self.motion.advance(self.actions.inputs(given), self.control_steps, moves)
         state = self._state(given, failed)
         rewards = np.where(moves, self._rewarded(state), 0.0)
-        sentences = {int(k): self.motion.outcome(int(k)) for k in np.flatnonzero(failed)}
-        terminations, named = self._ends.terminations(state, moves, sentences)
+        outcomes = self.motion.outcomes(failed) if failed.any() else {}
+        terminations, named = self._ends.terminations(state, moves, outcomes)
         late = moves & ~terminations & (self.motion.age >= self._most) if self._most else moves & False
         observations = self._observed(state)
         infos = self._ends.infos(named, late, state.time)
@@ -295,44 +295,6 @@ class MechanismEnv(VectorEnv):
         if found.shape != (len(state),) or found.dtype.kind not in "fiub":
             raise InputError(f"reward returned {found.dtype} of shape {found.shape}; expected numbers ({len(state)},)")
         return _finite(found, "reward").astype(float)
-
-
-def _acting(actions: Actions, controller: Any, forces: Any) -> dict[str, Any]:
-    """What acts in the steps, as arguments of sl.simulate: nothing that acts reads the time."""
-    acting: dict[str, Any] = {}
-    blank = np.zeros(actions.width)
-    if controller is None:
-        acting["tau"] = blank
-    else:
-        law = _function(controller, "controller")
-        acting |= {"controller": lambda t, q, v, u: law(q, v, u), "inputs": blank}
-    if forces is not None:
-        push = _function(forces, "forces")
-        acting["forces"] = _timeless(push)
-    return acting
-
-
-def _timeless(push: Callable[..., Any]) -> Callable[..., Any]:
-    from inspect import signature
-
-    if len(signature(push).parameters) == 3:
-        return lambda t, q, v, u: push(q, v, u)
-    return lambda t, q, v: push(q, v)
-
-
-def _observing(observation: Any, robot: Dynamics) -> Callable[[State], Any]:
-    if callable(observation):
-        return observation  # type: ignore[no-any-return]
-    names = default_names(robot) if observation is None else observation
-    if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(x, str) for x in names):
-        raise InputError(f"observation is {observation!r}; expected names as 'joint.q', or a function of the state")
-    return lambda state: named_columns(state, tuple(names))
-
-
-def _function(given: Any, name: str) -> Callable[..., Any]:
-    if not callable(given):
-        raise InputError(f"{name} is {given!r}; expected a function")
-    return given  # type: ignore[no-any-return]
 
 
 def _count(value: Any, name: str) -> int:

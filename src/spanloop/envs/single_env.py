@@ -24,10 +24,11 @@ class SingleEnv(gymnasium.Env):
     def __init__(self, env: MechanismEnv):
         if not isinstance(env, MechanismEnv):
             raise InputError(f"SingleEnv: env is a {type(env).__name__}; expected a MechanismEnv")
-        if env.num_envs != 1 or env.metadata["autoreset_mode"] is not AutoresetMode.DISABLED:
+        mode = env.metadata["autoreset_mode"]
+        if env.num_envs != 1 or mode is not AutoresetMode.DISABLED:
             raise InputError(
-                f"SingleEnv: env has num_envs={env.num_envs} and autoreset_mode={env.metadata['autoreset_mode'].value!r}; "
-                "expected num_envs=1 and autoreset_mode='Disabled'"
+                f"SingleEnv: env has num_envs={env.num_envs} and autoreset_mode={mode.value!r}; expected one and "
+                "autoreset_mode='Disabled'"
             )
         self.env = env
         self.observation_space, self.action_space = env.single_observation_space, env.single_action_space

@@ -47,7 +47,9 @@ class Starts:
     def closed(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> Drawn:
         """States near q, v with all loops closed, as the parameters of these runs close them; far ones are refused."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SpanloopWarning)  # velocities that were made closed: nobody asked for others
+            warnings.simplefilter(
+                "ignore", SpanloopWarning
+            )  # velocities that were made closed: nobody asked for others
             constants = self.motion.constants_of(rows)
             return initial_state.closed(self.robot, self.motion.problem.system, q, v, constants)[:2]
 
@@ -127,7 +129,7 @@ class Starts:
     def _drawing(self, reset: Any) -> Draw:
         start = self.motion.problem.q[0]
         if callable(reset):
-            return reset  # type: ignore[no-any-return]
+            return reset
         if isinstance(reset, Mapping):
             return self._ranges(reset, start)
         try:
@@ -186,5 +188,3 @@ class Starts:
         if faults:
             raise StateError.of("reset", faults[min(faults)])
         return q, v
-
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,6 +108,16 @@ class StatePart:
 def frames(robot: Dynamics) -> list[str]:
     """Names of all frames and bodies."""
     return [*(f.name for f in robot.model.frames), *robot.model.body_number]
+
+
+def observing(observation: Any, robot: Dynamics) -> Callable[[State], Any]:
+    """The function that makes observations: the user's, or one of names; by default of all coordinates and rates."""
+    if callable(observation):
+        return observation
+    names = default_names(robot) if observation is None else observation
+    if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(x, str) for x in names):
+        raise InputError(f"observation is {observation!r}; expected names as 'joint.q', or a function of the state")
+    return lambda state: named_columns(state, tuple(names))
 
 
 def named_columns(state: State, names: tuple[str, ...]) -> np.ndarray:
