@@ -26,6 +26,7 @@ from spanloop.trajectory import Outcome
 
 TARGETS = ("cpu", "cuda")
 _EXPLAINED = 16  # failures of a call that are explained: each takes milliseconds
+FAILED = "failed"  # the reason of the others
 _ENDED = 1  # of `why`: any bit that is not 0 leaves a run where it is
 
 
@@ -115,19 +116,16 @@ class BatchMotion:
         self._why, self._counts, self._controls = why, counts, controls
         return moves & (why != 0)
 
-    def outcomes(self, ended: np.ndarray) -> dict[int, Outcome]:
-        """Why the runs (count,) ended in the last call of `advance`, by number."""
+    def outcomes(self, ended: np.ndarray) -> dict[int, tuple[str, str]]:
+        """Why the runs (count,) ended in the last call of `advance`: reasons and sentences, by number."""
         found = self._at_limits(np.flatnonzero(ended))
         left = [int(k) for k in np.flatnonzero(ended) if int(k) not in found]
-        for k in left[:_EXPLAINED]:
-            found[k] = self._outcome(k)
+        found |= {k: self._outcome(k) for k in left[:_EXPLAINED]}
+        out = {k: (str(x.reason), x.sentence) for k, x in found.items()}
         for k in left[_EXPLAINED:]:
-            t = self.step * int(self.age[k])
-            words = (
-                f"the step at t = {t:.6g} s failed, as those of {len(left) - 1} other runs; {_EXPLAINED} are explained"
-            )
-            found[k] = Outcome("failed", words, t)
-        return found
+            others = f"as those of {len(left) - 1} others, of which {_EXPLAINED} are explained"
+            out[k] = FAILED, f"the step at t = {self.step * int(self.age[k]):.6g} s failed, {others}"
+        return out
 
     def _at_limits(self, rows: np.ndarray) -> dict[int, Outcome]:
         """The outcomes of those runs that a limit of a joint ended: their last step once more, where nothing ends it.

@@ -10,7 +10,6 @@ import numpy as np
 
 from spanloop.envs.state import State
 from spanloop.errors import InputError
-from spanloop.trajectory import Outcome
 
 TERMINATED, LATE = "terminated", "duration"
 Named = dict[int, tuple[str, str]]  # environment -> reason, sentence
@@ -28,17 +27,16 @@ class EpisodeEnds:
             raise InputError(f"terminate is {self.terminate!r}; expected a function of the state")
 
     def terminations(
-        self, state: State, moves: np.ndarray, outcomes: Mapping[int, Outcome]
+        self, state: State, moves: np.ndarray, failures: Mapping[int, tuple[str, str]]
     ) -> tuple[np.ndarray, Named]:
-        """Which of the environments that move terminate (n,), and why; outcomes: of motions that cannot go on."""
+        """Which of the environments that move terminate (n,), and why; failures: motions that cannot go on."""
         ended, named = np.zeros(self.n, bool), Named()
         for reason, met in self._met(state).items():
             for k in np.flatnonzero(met & moves & ~ended):
                 named[int(k)] = reason, f"{reason} at t = {state.time[k]:.6g} s"
             ended |= met & moves
-        for number, outcome in outcomes.items():
-            ended[number], named[number] = True, (str(outcome.reason), outcome.sentence)
-        return ended, named
+        ended[list(failures)] = True
+        return ended, named | dict(failures)
 
     def infos(self, named: Named, late: np.ndarray, time: np.ndarray) -> dict[str, Any]:
         """Infos on all episodes that ended in a step: reasons, sentences, and masks of who has them."""

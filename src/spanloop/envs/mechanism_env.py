@@ -184,8 +184,8 @@ class MechanismEnv(VectorEnv):
         failed = self.motion.advance(self.actions.inputs(given), self.control_steps, moves)
         state = self._state(given, failed)
         rewards = np.where(moves, self._rewarded(state), 0.0)
-        outcomes = self.motion.outcomes(failed) if failed.any() else {}
-        terminations, named = self._ends.terminations(state, moves, outcomes)
+        failures = self.motion.outcomes(failed) if failed.any() else {}
+        terminations, named = self._ends.terminations(state, moves, failures)
         late = moves & ~terminations & (self.motion.age >= self._most) if self._most else moves & False
         observations = self._observed(state)
         infos = self._ends.infos(named, late, state.time)

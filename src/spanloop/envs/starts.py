@@ -17,7 +17,6 @@ from spanloop.simulation import initial_state
 Drawn = tuple[np.ndarray, np.ndarray]  # q (n, nq), v (n, nv)
 Draw = Callable[[np.random.Generator, int], Any]
 _BLOCK = 64  # states that are drawn at once, at least
-_ROUNDS = 20  # in which states that cannot be used are drawn again
 
 
 class Starts:
@@ -67,16 +66,13 @@ class Starts:
     # ---- a block
 
     def _block(self, random: np.random.Generator, n: int) -> Drawn:
-        q, v = np.full((n, self.model.nq), np.nan), np.zeros((n, self.model.nv))
-        lost = np.arange(n)
-        for _ in range(_ROUNDS):
-            guess, v[lost] = self._checked(self._draw(random, len(lost)), len(lost))
-            q[lost] = self._assembled(guess)
-            before, lost = guess, lost[~np.isfinite(q[lost]).all(axis=1)]
-            if not len(lost):
-                break
-        else:
-            raise self._refused(before, len(lost), n)
+        """Those of n random states that can be used; StateError where none can."""
+        guess, v = self._checked(self._draw(random, n), n)
+        q = self._assembled(guess)
+        well = np.isfinite(q).all(axis=1)
+        if not well.any():
+            raise self._refused(guess)
+        q, v = q[well], v[well]
         if self.has_loops:
             initial_state.assembly(self.robot, np.concatenate([self.motion.problem.q[:1], q]))
         return q, v
@@ -111,17 +107,16 @@ class Starts:
         system = self.motion.problem.system
         return overlap_refusal(self.model, self._gaps(q), None, system.overlap) if system.contacts else None
 
-    def _refused(self, guess: np.ndarray, lost: int, n: int) -> StateError:
-        """Why none of the last guesses is a start."""
-        why = "shapes of contacts overlap there"
+    def _refused(self, guess: np.ndarray) -> StateError:
+        """Why none of the guesses is a start."""
+        q, why = guess[:1], ""
         if self.has_loops:
             try:
-                q = self.robot.assemble(guess[0], self.fixed)
-                refusal = self._overlap(q[None])
-                why = str(refusal) if refusal is not None else why
+                q = self.robot.assemble(guess[0], self.fixed)[None]
             except StateError as error:
                 why = str(error)
-        words = f"{lost} of {n} random starts cannot be used after {_ROUNDS} attempts; of one of them: {why}"
+        why = why or str(self._overlap(q))
+        words = f"none of {len(guess)} random starts can be used; of the first: {why}"
         return StateError.of("reset", Refusal(Reason.NOT_CLOSABLE, words))
 
     # ---- what is drawn
