@@ -15,6 +15,9 @@ from spanloop.zoo import five_bar
 BASE, DAMPING, TORQUE = 0.4, 0.5, 12.0  # m, N m s/rad, N m
 HANGING = (-1.61968, -0.06809, -1.41893, -0.73782)  # rad: at rest without torques
 TOP = 0.6149  # m: height of the centre of mass above the motors where the five-bar stands
+_BARS = np.array(
+    [[1.0, 1.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 0.0, 1.0]]
+)  # q to angles
 _SPEED = 10.0  # rad/s that observations show as 1
 
 
@@ -28,7 +31,7 @@ def five_bar_swing_up(num_envs: int = 1, **options: Any) -> MechanismEnv:
 
     def reward(state: State) -> np.ndarray:
         height = 0.5 * (1.0 + state.robot.center_of_mass(state.q)[:, 1] / TOP)
-        still = np.exp(-0.02 * (_rates(state.v) ** 2).sum(axis=1))
+        still = np.exp(-0.02 * ((state.v @ _BARS) ** 2).sum(axis=1))
         found: np.ndarray = height * (0.7 + 0.3 * still) - 0.01 * (state.action**2).sum(axis=1)
         return found
 
@@ -51,16 +54,6 @@ def model() -> Model:
     return five_bar(base=BASE).with_joint("*", damping=DAMPING)
 
 
-def _angles(q: np.ndarray) -> np.ndarray:
-    """Angles (n, 4) of the bars to the horizontal."""
-    return np.stack([q[:, 0], q[:, 0] + q[:, 1], q[:, 2], q[:, 2] + q[:, 3]], axis=1)
-
-
-def _rates(v: np.ndarray) -> np.ndarray:
-    """Rates (n, 4) of these angles."""
-    return _angles(v)
-
-
 def _observed(state: State) -> np.ndarray:
-    angles = _angles(state.q)
-    return np.concatenate([np.cos(angles), np.sin(angles), _rates(state.v) / _SPEED], axis=1)
+    angles = state.q @ _BARS
+    return np.concatenate([np.cos(angles), np.sin(angles), state.v @ _BARS / _SPEED], axis=1)
