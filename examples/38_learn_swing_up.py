@@ -106,8 +106,11 @@ def main():
     tau = np.repeat(env.torques(actions[:, 0]), env.control_steps, axis=0)
     run = sl.simulate(env.robot, start, tau=tau, duration=5.0, step=5e-3, limits="stop")
     height = env.robot.center_of_mass(run.q)[:, 1]
-    print(f"the centre of mass rises from {height[0]:.2f} m to {height[-1]:.2f} m; {run.outcome}")
-    print(f"the loop stays closed to {run.residual:.0e} rad or of its length")
+    print(f"the centre of mass rises from {height[0]:.2f} m to {height[-1]:.2f} m, {run.outcome}", end="; ")
+    stands = height > 0.58
+    if stands[-1]:
+        print(f"it stands from t = {run.times[len(stands) - np.argmin(stands[::-1])]:.1f} s on", end="; ")
+    print(f"the loop is closed to {run.residual:.0e} rad or of its length")
     run.page("swing_up.html")
 
 

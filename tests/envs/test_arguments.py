@@ -83,7 +83,7 @@ WRONG = [
     ({"n": 0}, "num_envs is 0; expected a whole number of at least 1"),
     ({"control_steps": 1.5}, "control_steps is 1.5; expected a whole number of at least 1"),
     ({"model": "arm.urdf"}, "MechanismEnv: model is a str; expected a Model or a Dynamics"),
-    ({"actions": {"hinge": 5.0}}, "actions: 'hinge' is no degree of freedom; did you mean 'hinge1'"),
+    ({"actions": {"hinge": 5.0}}, "actions: 'hinge' is no degree of freedom; did you mean 'hinge"),
     ({"actions": None}, "actions: joint 'hinge1' has no effort, and so no largest torque; give one"),
     ({"actions": {"hinge1": -2.0}}, "actions['hinge1'] is -2.0; expected a positive number, or (low, high)"),
     ({"actions": "hinge1"}, "actions is 'hinge1'; expected {'joint': largest torque}"),
@@ -96,7 +96,7 @@ WRONG = [
     ({"observation": ["top.position"]}, "state['top'] is no frame or body; did you mean 'tip'"),
     ({"observation": lambda s: s.q[0]}, "observation returned float64 of shape (2,); expected numbers (2, k)"),
     ({"reset": -1.0}, "reset is -1.0; expected a size of noise [rad or m], {'joint': (low, high)}, or a function"),
-    ({"reset": {"hinge": (0, 1)}}, "reset: 'hinge' is no joint of one coordinate; did you mean 'hinge1'"),
+    ({"reset": {"hinge": (0, 1)}}, "reset: 'hinge' is no joint of one coordinate; did you mean 'hinge"),
     ({"reset": {"hinge1": (1, 0)}}, "reset['hinge1'] is (1, 0); expected (low, high) [rad or m]"),
     ({"duration": -1.0}, "duration is -1 s; must be positive"),
     ({"step": 0.0}, "step is 0 s; must be positive"),
@@ -104,7 +104,7 @@ WRONG = [
     ({"integrator": "DOP853"}, "environments take steps of one length"),
     ({"integrator": "rk5"}, "integrator is 'rk5'; did you mean 'rk4'"),
     ({"autoreset_mode": "SameSteps"}, "autoreset_mode is 'SameSteps'; did you mean 'SameStep'?"),
-    ({"target": "gpu"}, "target is 'gpu'; there are 'cpu', 'cuda'"),
+    ({"target": "gpu"}, "target is 'gpu'; expected 'cpu' or 'cuda'"),
     ({"parameters": "live"}, "parameters"),
 ]
 

@@ -68,7 +68,7 @@ def test_starts_that_never_close_are_refused_with_the_loop():
     env = four_bars(4, reset=lambda random, n: np.tile([0.0, 0.0, 0.0], (n, 1)) + 0.1)
     env.reset(seed=0)  # far from closed, and assembled
     model = sl.zoo.four_bar().with_joint("*", limits=(0.4, 1.5))  # of the coupler's hinge nothing closed is inside
-    with pytest.raises(StateError, match="reset: none of 64 random starts can be used; of the first: .*loop"):
+    with pytest.raises(StateError, match=r"reset: none of 64 random starts can be used; of the first: .*loop"):
         sl.envs.MechanismEnv(
             model, 4, q=sl.zoo.four_bar_start(), actions={"crank_hinge": 5.0}, reward=lambda s: s.time, limits="ignore",
             reset={"crank_hinge": (0.5, 0.6)},

@@ -15,7 +15,7 @@ from spanloop.compiler.render.rollout import HALTED
 from spanloop.compiler.runtime.rollout import Rollout, Steps
 from spanloop.contacts.contact_arrays import CLOSED
 from spanloop.dynamics import Dynamics
-from spanloop.errors import InputError, UnsupportedError, nearest
+from spanloop.errors import InputError, UnsupportedError
 from spanloop.simulation.integrators.integrator import Integrator, rollout
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import Problem
@@ -54,7 +54,7 @@ class BatchMotion:
     ) -> BatchMotion:
         """The motion of sl.simulate's arguments; options: those that say what acts."""
         if target not in TARGETS:
-            raise InputError(f"target is {target!r}; {nearest(target, TARGETS)}")
+            raise InputError(f"target is {target!r}; expected 'cpu' or 'cuda'")
         if target != "cpu":
             raise UnsupportedError(f"environments run on target='cpu'; target is {target!r}, which has no time loops")
         step = positive(step, "step")
