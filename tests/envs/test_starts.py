@@ -105,3 +105,46 @@ def test_given_starts_are_used_and_open_ones_refused():
         env.reset(options={"q": np.tile(other, (2, 1))})
     with pytest.raises(InputError, match=r"there is no option 'reset_masks'; did you mean 'reset_mask'\?"):
         env.reset(options={"reset_masks": np.ones(3, bool)})
+
+
+def test_random_starts_are_inside_limits():
+    model = sl.zoo.pendulum(2).with_joint("hinge1", limits=(-0.5, 0.5))
+    how = {"actions": {"hinge1": 5.0}, "reward": lambda s: s.time, "reset": 1.0}
+    env = sl.envs.MechanismEnv(model, 100, **how)
+    env.reset(seed=0)
+    assert np.abs(env.q[:, 0]).max() <= 0.5
+    assert np.abs(env.q[:, 1]).max() > 0.9
+    free = sl.envs.MechanismEnv(model, 100, limits="ignore", **how)
+    free.reset(seed=0)
+    assert np.abs(free.q[:, 0]).max() > 0.9
+    far = {"reset": lambda random, n: np.tile([0.7, 0.0], (n, 1))}
+    with pytest.raises(StateError, match=r"none of 64 .*: joint 'hinge1' is at 0.7, outside -0.5 to 0.5"):
+        sl.envs.MechanismEnv(model, 4, **how | far).reset(seed=0)
+
+
+def test_every_episode_draws_its_parameters_and_moves_with_them():
+    model = sl.zoo.four_bar()
+    place = list(model.parameters().names).index("coupler.mass")
+
+    def drawn(random, n):
+        p = np.tile(model.parameters().values, (n, 1))
+        p[:, place] *= random.uniform(0.2, 5.0, n)
+        return p
+
+    env = four_bars(3, parameters=drawn, duration=0.05, control_steps=50)
+    seen = []
+    env.reset(seed=0)
+    for _ in range(6):
+        start, live = env.q, env.motion.problem.system.live_parameters(env.motion.constants_of(np.arange(3))).copy()
+        env.step(np.ones((3, 1)))
+        run = sl.simulate(
+            env.robot, start, tau={"crank_hinge": 5.0}, duration=0.05, parameters=live, limits="stop", integrator="rk4"
+        )
+        assert np.array_equal(env.q, run.q[:, -1])
+        seen.append(live[:, place])
+        env.step(np.ones((3, 1)))  # resets
+    assert len(np.unique(seen)) == 18
+    with pytest.raises(InputError, match=r"parameters returned float64 of shape \(3,\); expected numbers \(3, "):
+        four_bars(3, parameters=lambda random, n: np.ones(n)).reset()
+    with pytest.raises(InputError, match=r"parameters returned what no mechanism can have, in row 0: .*must be >= 0"):
+        four_bars(3, parameters=lambda random, n: -drawn(random, n)).reset()

@@ -43,7 +43,7 @@ class BatchMotion:
         p = self.problem
         self.layout = StateLayout.of(p.system, p.events, self.integrator.dtype)
         self.rollout = rollout(p.system, p.events, self.integrator.name, self.integrator.dtype, self.integrator.threads)
-        self.constants = np.ascontiguousarray(p.constants, self.rollout.dtype)
+        self.constants = np.array(p.constants, self.rollout.dtype)
         self.state = np.zeros((self.count, self.layout.width), self.rollout.dtype)
         self.age = np.zeros(self.count, np.int64)  # steps since a run began
         self._is_new = np.zeros(self.count, bool)
@@ -66,7 +66,7 @@ class BatchMotion:
         problem, chosen = with_stiffness(Problem.of(robot, q, None, step=step, **options), integrator, step)
         if len(problem) not in (1, count):
             raise InputError(f"arguments have rows for {len(problem)} environments; num_envs is {count}")
-        return BatchMotion(replace(problem, batch=()), chosen, step, count)
+        return BatchMotion(replace(problem, batch=(), constants=problem.constants.copy()), chosen, step, count)
 
     @property
     def q(self) -> np.ndarray:
@@ -95,6 +95,13 @@ class BatchMotion:
         """The constants of these runs in double precision: one row for all, or one for each."""
         every = self.problem.constants
         return every[rows] if len(every) > 1 else every
+
+    def set_parameters(self, rows: np.ndarray, values: np.ndarray) -> None:
+        """Give these runs, before they begin, live parameters (n, p) of their own."""
+        sizes, system = self.problem.system.sizes, self.problem.system
+        before = sum(sizes[name] for name in system.constants[: system.constants.index("p")])
+        for array in (self.problem.constants, self.constants):
+            array[rows, before : before + sizes["p"]] = values
 
     def begin(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
         """Start the runs of these numbers at closed states q (n, nq), v (n, nv)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import gymnasium
@@ -17,6 +18,7 @@ from spanloop.dynamics import Dynamics
 from spanloop.envs.actions import Actions, function_of
 from spanloop.envs.batch_motion import BatchMotion
 from spanloop.envs.episode_ends import EpisodeEnds
+from spanloop.envs.random_parameters import RandomParameters
 from spanloop.envs.starts import Starts
 from spanloop.envs.state import State, observing
 from spanloop.errors import InputError, nearest
@@ -54,7 +56,8 @@ class MechanismEnv(VectorEnv):
         step: of the integrator [s]. control_steps: how many of them an action lasts.
         integrator: as sl.simulate has it, of fixed steps.
         limits: "stop", "end" or "ignore": what happens at limits of joints. contacts: as sl.simulate.
-        parameters: live parameters (p,), or (num_envs, p) of each environment, as sl.simulate.
+        parameters: live parameters (p,), or (num_envs, p) of each environment, as sl.simulate; or a function
+            (random, n) -> (n, p), which every episode calls.
         threads: that share the environments; 0 for all cores.
         autoreset_mode: "NextStep", "SameStep" or "Disabled", as gymnasium.vector.AutoresetMode.
         seed: of the random starts, as of the first reset(seed=...).
@@ -105,6 +108,7 @@ class MechanismEnv(VectorEnv):
         self.num_envs = _count(num_envs, "num_envs")
         self.control_steps = _count(control_steps, "control_steps")
         self.actions = Actions.of(self.robot.model, actions, controller)
+        self._parameters = RandomParameters(self.robot.model, parameters) if callable(parameters) else None
         chosen = integrator if isinstance(integrator, Integrator) else Integrator(integrator)
         self.motion = BatchMotion.of(
             self.robot,
@@ -115,10 +119,10 @@ class MechanismEnv(VectorEnv):
             target=target,
             limits=limits,
             contacts=contacts,
-            parameters=parameters,
+            parameters=self._parameters.usual(self.num_envs) if self._parameters else parameters,
             **self.actions.acting(controller, forces),
         )
-        self._starts = Starts(self.motion, reset)
+        self._starts = Starts(self.motion, reset, limits != "ignore")
         self._observation = observing(observation, self.robot)
         self._reward, self._ends = function_of(reward, "reward"), EpisodeEnds(self.num_envs, terminate)
         self._most = self._episode_steps(duration)
@@ -166,10 +170,7 @@ class MechanismEnv(VectorEnv):
             if name not in OPTIONS:
                 raise InputError(f"reset: there is no option {name!r}; {nearest(str(name), OPTIONS)}")
         rows = np.flatnonzero(self._mask(given.get("reset_mask")))
-        if "q" in given or "v" in given:
-            self._begin(rows, *self._starts.given(rows, given.get("q"), given.get("v")))
-        else:
-            self._begin(rows, *self._starts.take(self.np_random, rows))
+        self._begin(rows, given)
         return self._observed(self._state()), {}
 
     def step(self, actions: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
@@ -242,16 +243,22 @@ class MechanismEnv(VectorEnv):
             raise InputError("reset: the first reset is of all environments; leave reset_mask out")
         return mask
 
-    def _begin(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
-        self.motion.begin(rows, q, v)
-        self._done[rows] = False
-        self._is_begun = True
+    def _begin(self, rows: np.ndarray, given: Mapping[str, Any] = MappingProxyType({})) -> None:
+        """Begin an episode in these environments, at random or at the given q and v."""
+        if self._parameters:
+            self.motion.set_parameters(rows, self._parameters.drawn(self.np_random, len(rows)))
+        if "q" in given or "v" in given:
+            start = self._starts.given(rows, given.get("q"), given.get("v"))
+        else:
+            start = self._starts.take(self.np_random, rows)
+        self.motion.begin(rows, *start)
+        self._done[rows], self._is_begun = False, True
 
     def _begin_again(self, which: np.ndarray, observations: np.ndarray) -> None:
         """Reset these environments (num_envs,), and replace their observations."""
         rows = np.flatnonzero(which)
         if len(rows):
-            self._begin(rows, *self._starts.take(self.np_random, rows))
+            self._begin(rows)
             observations[rows] = self._observed(self._state_at(rows, self.motion.q[rows], self.motion.v[rows]))
 
     def _refuse_step(self) -> None:

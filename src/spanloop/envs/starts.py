@@ -11,6 +11,7 @@ import numpy as np
 from spanloop.contacts.geometry_check import overlap_refusal
 from spanloop.envs.batch_motion import BatchMotion
 from spanloop.errors import InputError, Reason, Refusal, SpanloopWarning, StateError, nearest
+from spanloop.loops.assembly import Limits
 from spanloop.loops.batching import faulty_states
 from spanloop.simulation import initial_state
 
@@ -22,11 +23,15 @@ _BLOCK = 64  # states that are drawn at once, at least
 class Starts:
     """A stock of random starts; `take` hands them out in order, and draws a block of others when there are none."""
 
-    def __init__(self, motion: BatchMotion, reset: Any):
+    def __init__(self, motion: BatchMotion, reset: Any, keeps_limits: bool = True):
+        """reset: what is drawn, as MechanismEnv has it; keeps_limits: starts are inside the limits of joints."""
         self.motion, self.robot, self.model = motion, motion.problem.robot, motion.problem.model
         self.has_loops = bool(self.model.loops or self.model.couplings)
         self.fixed: tuple[str, ...] = ()  # joints whose coordinates are drawn, and do not move in the assembly
         self._draw = self._drawing(reset)
+        inside = Limits(self.model, are_kept=keeps_limits)
+        first = motion.problem.q[:1]  # a joint may begin beyond its limit, if the user says so
+        self._limits = inside if np.array_equal(inside.within(first), first) else Limits(self.model, are_kept=False)
         self.clear()
 
     def clear(self) -> None:
@@ -78,12 +83,13 @@ class Starts:
         return q, v
 
     def _assembled(self, guess: np.ndarray) -> np.ndarray:
-        """States with closed loops and shapes that do not overlap; NaN where there is none near the guess."""
+        """States with closed loops, inside limits, and shapes that do not overlap; NaN where none is near the guess."""
         q = guess.copy()
         if self.has_loops:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", SpanloopWarning)
                 q = self.robot.assemble(guess, self.fixed)
+        q[(self._limits.within(q) != q).any(axis=1)] = np.nan
         if self.motion.problem.system.contacts:
             gaps = self._gaps(q)
             for k in np.flatnonzero((gaps < -self.motion.problem.system.overlap).any(axis=1)):
@@ -115,7 +121,8 @@ class Starts:
                 q = self.robot.assemble(guess[0], self.fixed)[None]
             except StateError as error:
                 why = str(error)
-        why = why or str(self._overlap(q))
+        beyond = self._limits.beyond(q[0], self._limits.names)
+        why = why or ("joint " + beyond[0] if beyond else str(self._overlap(q)))
         words = f"none of {len(guess)} random starts can be used; of the first: {why}"
         return StateError.of("reset", Refusal(Reason.NOT_CLOSABLE, words))
 
