@@ -105,7 +105,8 @@ WRONG = [
     ({"integrator": "rk5"}, "integrator is 'rk5'; did you mean 'rk4'"),
     ({"autoreset_mode": "SameSteps"}, "autoreset_mode is 'SameSteps'; did you mean 'SameStep'?"),
     ({"target": "gpu"}, "target is 'gpu'; expected 'cpu' or 'cuda'"),
-    ({"parameters": "live"}, "parameters"),
+    ({"parameters": "live"}, "parameters has shape () of <U4; expected (..., 35), packed as model.parameters()"),
+    ({"seed": -1}, "seed is -1; expected one number, not negative, for all environments"),
 ]
 
 
@@ -113,6 +114,16 @@ WRONG = [
 def test_a_wrong_argument_is_answered_with_what_is_expected(given, words):
     with pytest.raises(InputError, match=re.escape(words)):
         made(**given)
+
+
+def test_a_duration_that_actions_do_not_divide_is_adjusted_with_a_warning():
+    with pytest.warns(
+        sl.SpanloopWarning, match=r"duration is 0.024 s, which actions of 0.01 s do not divide; 0.02 s is"
+    ):
+        env = made(duration=0.024)
+    env.reset(seed=0)
+    assert not env.step(np.zeros((2, 1)))[3].any()
+    assert env.step(np.zeros((2, 1)))[3].all()
 
 
 def test_rows_for_another_number_of_environments_are_refused():
@@ -137,7 +148,7 @@ def test_a_step_is_refused_before_a_reset_and_with_wrong_actions():
         env.step(np.zeros(2))
     with pytest.raises(StateError, match="action 'hinge1' of environment 1 is nan; every number must be finite"):
         env.step([[0.0], [np.nan]])
-    with pytest.raises(InputError, match=r"reset: seed is \[1, 2\]; expected one number"):
+    with pytest.raises(InputError, match=r"seed is \[1, 2\]; expected one number"):
         env.reset(seed=[1, 2])
     with pytest.raises(InputError, match=r"reset_mask is int64 of shape \(2,\); expected booleans \(2,\)"):
         env.reset(options={"reset_mask": np.array([1, 0])})

@@ -46,7 +46,7 @@ def test_a_name_of_gymnasium_makes_many_environments(name):
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 def test_wrappers_of_gymnasium_count_returns_and_lengths_right(mode):
     env = sl.envs.five_bar_swing_up(4, duration=0.3, autoreset_mode=mode)
-    wrapped = wrappers.RecordEpisodeStatistics(wrappers.ClipAction(env) if hasattr(wrappers, "ClipAction") else env)
+    wrapped = wrappers.RecordEpisodeStatistics(wrappers.ClipAction(env))
     wrapped.reset(seed=0)
     random, total, counted = np.random.default_rng(0), np.zeros(4), 0
     for _ in range(20):

@@ -15,9 +15,8 @@ from spanloop.zoo import five_bar
 BASE, DAMPING, TORQUE = 0.4, 0.5, 12.0  # m, N m s/rad, N m
 HANGING = (-1.61968, -0.06809, -1.41893, -0.73782)  # rad: at rest without torques
 TOP = 0.6149  # m: height of the centre of mass above the motors where the five-bar stands
-_BARS = np.array(
-    [[1.0, 1.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 0.0, 1.0]]
-)  # q to angles
+# from q to the bars' angles to the horizontal: each far bar turns with its near one
+_BARS = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 0.0, 1.0]])
 _SPEED = 10.0  # rad/s that observations show as 1
 
 

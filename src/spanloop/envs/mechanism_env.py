@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -21,7 +22,7 @@ from spanloop.envs.episode_ends import EpisodeEnds
 from spanloop.envs.random_parameters import RandomParameters
 from spanloop.envs.starts import Starts
 from spanloop.envs.state import State, observing
-from spanloop.errors import InputError, nearest
+from spanloop.errors import InputError, SpanloopWarning, nearest
 from spanloop.model import Model
 from spanloop.simulation.integrators.integrator import AUTO, Integrator
 from spanloop.simulation.simulate import robot_of
@@ -129,15 +130,22 @@ class MechanismEnv(VectorEnv):
         self._done = np.ones(self.num_envs, bool)  # ended, and not reset yet
         self._is_begun = False
         self._set_spaces(autoreset_mode)
-        if seed is not None:
-            super().reset(seed=seed)
+        self._seed(seed)
 
     def _episode_steps(self, duration: float | None) -> int:
         """Steps of the integrator in an episode that is truncated; 0 where none is."""
         if duration is None:
             return 0
-        each = self.motion.step * self.control_steps
-        return self.control_steps * max(1, round(positive(duration, "duration") / each))
+        each, asked = self.motion.step * self.control_steps, positive(duration, "duration")
+        count = max(1, round(asked / each))
+        if abs(count * each - asked) > 1e-6 * asked:
+            warnings.warn(
+                f"MechanismEnv: duration is {asked:g} s, which actions of {each:g} s do not divide; "
+                f"{count * each:g} s is used",
+                SpanloopWarning,
+                stacklevel=3,
+            )
+        return self.control_steps * count
 
     def _set_spaces(self, autoreset_mode: Any) -> None:
         modes = {m.value: m for m in AutoresetMode}
@@ -160,11 +168,7 @@ class MechanismEnv(VectorEnv):
 
         options: {"q": ..., "v": ...} are given starts, for all or (n, ...) for each that is reset; loops are closed.
         """
-        if seed is not None:
-            if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-                raise InputError(f"reset: seed is {seed!r}; expected one number, not negative, for all environments")
-            super().reset(seed=int(seed))
-            self._starts.clear()
+        self._seed(seed)
         given = dict(options or {})
         for name in given:
             if name not in OPTIONS:
@@ -229,6 +233,14 @@ class MechanismEnv(VectorEnv):
         return self.motion.residual
 
     # ---- parts of a step
+
+    def _seed(self, seed: Any) -> None:
+        if seed is None:
+            return
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise InputError(f"seed is {seed!r}; expected one number, not negative, for all environments")
+        super().reset(seed=int(seed))
+        self._starts.clear()
 
     def _mask(self, given: Any) -> np.ndarray:
         if given is None:
@@ -295,7 +307,8 @@ class MechanismEnv(VectorEnv):
             raise InputError(
                 f"observation returned {found.dtype} of shape {found.shape}; expected numbers ({len(state)}, k)"
             )
-        return _finite(found, "observation").astype(np.float32)
+        with np.errstate(over="ignore"):
+            return _finite(found.astype(np.float32), "observation")
 
     def _rewarded(self, state: State) -> np.ndarray:
         found = np.asarray(self._reward(state))
