@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from spanloop.compiler.runtime import arrays
-from spanloop.compiler.runtime.device_arrays import DeviceArray
+from spanloop.compiler.runtime.device_arrays import DeviceArray, checked
 from spanloop.compiler.runtime.dlpack import CUDA
 from spanloop.compiler.runtime.gpu import driver
 from spanloop.compiler.runtime.gpu.driver import Memory
 from spanloop.compiler.runtime.gpu.rollout import GpuRollout
 from spanloop.compiler.runtime.gpu.streams import PinnedMemory, Stream
 from spanloop.compiler.runtime.rollout import Addresses, Steps
-from spanloop.errors import DeviceError
+from spanloop.errors import DeviceError, InputError
 
 BUFFER = 2**28  # bytes of samples of a stretch, but for one sample, which is never divided
 LAUNCH = 0.05  # s: a launch is no longer, so that Ctrl-C is heard
@@ -93,7 +93,7 @@ class DeviceRuns:
 
     def advance(
         self,
-        controls: np.ndarray,
+        controls: np.ndarray | DeviceArray,
         steps: Steps,
         record: np.ndarray | None = None,
         log: np.ndarray | None = None,
@@ -102,22 +102,24 @@ class DeviceRuns:
         """Take steps; controls, record, log and logged are those of Rollout.run. Samples arrive with `settle`.
 
         It returns when the steps are done. A stretch that does not begin at `done` takes the place of the last one.
+        Controls on the device are read where they are, after what their stream has to do.
         """
         if steps.first == self.done:
             self._stream.copy(self._before.pointer, self._now.pointer, self._size)
         else:
             self._stream.copy(self._now.pointer, self._before.pointer, self._size)
         self.done = -1
-        rows = self._sent(controls)
+        rows = self._sent(controls) if isinstance(controls, np.ndarray) else self._borrowed(controls)
+        n, count, width = controls.shape
         samples = self._buffer(record, steps)
         logs = self._log_begun(log, logged)
         found = Addresses(
             state=self._place("state"),
             constants=self._constants.pointer,
             constant_stride=self._constant_stride,
-            controls=rows.pointer,
-            run_stride=controls.shape[1] * controls.shape[2] if len(controls) > 1 else 0,
-            step_stride=controls.shape[2] if controls.shape[1] > 1 else 0,
+            controls=rows,
+            run_stride=count * width if n > 1 else 0,
+            step_stride=width if count > 1 else 0,
             counts=self._place("counts"),
             why=self._place("why"),
             record=None if samples is None else samples.on_device.pointer,
@@ -154,7 +156,10 @@ class DeviceRuns:
         return self._read("state", source), self._read("why", source), self._read("counts", source)
 
     def lent(self, name: str) -> DeviceArray:
-        """ "state" (n, width), "counts" or "why" (n,) on the device; other libraries read them in place."""
+        """ "state" (n, width), "counts" or "why" (n,) on the device; other libraries read and write them in place.
+
+        What they write on the default stream, or on one that it waits for, the next stretch begins with.
+        """
         offset, shape, kind = self._places[name]
         device, stream = self.rollout.device, self._stream.handle
 
@@ -190,7 +195,17 @@ class DeviceRuns:
         self._stream.synchronize()
         return out
 
-    def _sent(self, controls: np.ndarray) -> Memory:
+    def _borrowed(self, controls: DeviceArray) -> int:
+        """Where controls of another library are on the device."""
+        device = self.rollout.device
+        checked("advance", "controls", controls, dtype=self.rollout.dtype, device_type=CUDA, device_id=device.number)
+        if not controls.is_contiguous:
+            raise InputError("advance: controls have gaps between their rows; make them contiguous first")
+        if controls.stream is not None:
+            driver.wait(device, self._stream.handle, controls.stream)
+        return controls.pointer
+
+    def _sent(self, controls: np.ndarray) -> int:
         """Controls on the device; those of the last stretch are there already if they are the same array."""
         assert controls.flags.c_contiguous
         assert controls.dtype == self.rollout.dtype
@@ -203,7 +218,7 @@ class DeviceRuns:
             self._stream.write(memory.pointer, arrays.address(controls), controls.nbytes)
             self._stream.synchronize()
             self._controls = controls, memory
-        return self._controls[1]
+        return self._controls[1].pointer
 
     def _refuse_too_many(self, size: int) -> None:
         """DeviceError unless so many bytes can be allocated."""
