@@ -339,6 +339,8 @@ def speed(label: str, folder: str | None, made: dict[tuple, Any]) -> float:
     given = states(model, start, n)
     spread = 0.0
     for dtype in DTYPES:
+        few = [a[:64].astype(dtype) for a in given]
+        expected = sl.compile(model, "forward_dynamics", dtype=dtype)(*few)
         for layout in LAYOUTS:
             arrays = small = None
             cells, warm, cold = [], [], []
@@ -360,8 +362,12 @@ def speed(label: str, folder: str | None, made: dict[tuple, Any]) -> float:
                     f"{name}{chosen}: {middle:.3g} ({f.fact('registers')} reg, {f.fact('local_bytes')} local, "
                     f"{f.shared // 1024} KB)"
                 )
+                launch, _ = small.launcher(kernel)
+                launch()
+                error = np.abs(small.answer()[:64] - expected).max() / np.abs(expected).max()
+                if not error <= (1e-11 if dtype == "float64" else 1e-3):
+                    print(f"WRONG: {label} {dtype} {layout} {name}: differs from the CPU by {error:.1e}", flush=True)
                 if layout == "rows":
-                    launch, _ = small.launcher(kernel)
                     chosen = (
                         "*" if (warps, groups) == (choice.of_batch(LATENCY, arrays.device.multiprocessors), 1) else ""
                     )
