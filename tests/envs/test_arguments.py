@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import spanloop as sl
-from spanloop.errors import InputError, StateError, UnsupportedError
+from spanloop.compiler.runtime.gpu import driver
+from spanloop.errors import DeviceError, InputError, StateError
 
 pytest.importorskip("gymnasium")
 
@@ -104,7 +105,7 @@ WRONG = [
     ({"integrator": "DOP853"}, "environments take steps of one length"),
     ({"integrator": "rk5"}, "integrator is 'rk5'; did you mean 'rk4'"),
     ({"autoreset_mode": "SameSteps"}, "autoreset_mode is 'SameSteps'; did you mean 'SameStep'?"),
-    ({"target": "gpu"}, "target is 'gpu'; expected 'cpu' or 'cuda'"),
+    ({"target": "cudaa"}, "target is 'cudaa'; did you mean 'cuda'?"),
     ({"parameters": "live"}, "parameters has shape () of <U4; expected (..., 35), packed as model.parameters()"),
     ({"seed": -1}, "seed is -1; expected one number, not negative, for all environments"),
 ]
@@ -132,8 +133,9 @@ def test_rows_for_another_number_of_environments_are_refused():
         made(parameters=p)
 
 
-def test_other_targets_are_refused_with_the_reason():
-    with pytest.raises(UnsupportedError, match="environments run on target='cpu'; target is 'cuda'"):
+@pytest.mark.skipif(driver.is_available(), reason="this machine has a GPU")
+def test_a_gpu_that_is_missing_is_reported_at_once():
+    with pytest.raises(DeviceError, match="target 'cuda' needs an NVIDIA GPU"):
         made(target="cuda")
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from driver_double import doubled_driver
 
 import spanloop as sl
+from spanloop.compiler.runtime.gpu import driver
 
 pytest.importorskip("gymnasium")
 
@@ -104,3 +106,30 @@ def test_threads_and_the_number_of_neighbours_change_nothing():
     part = sl.envs.five_bar_swing_up(3)
     part.reset(options={"q": q[:3]})
     assert np.array_equal(stepped(whole, actions)[:, :3], stepped(part, actions[:, :3]))
+
+
+def _both(n, targets, **options):
+    """q of five-bars under the same actions, on each target, and how the episodes end."""
+    actions = np.random.default_rng(6).uniform(-1.0, 1.0, (10, n, 2))
+    found = []
+    for target in targets:
+        env = sl.envs.five_bar_swing_up(n, target=target, **options)
+        env.reset(seed=4)
+        places = [env.step(action) and env.q for action in actions]
+        found.append((np.array(places), env.closure_residual))
+    return found
+
+
+def test_the_driver_moves_environments_as_the_cpu_does(monkeypatch):
+    with doubled_driver(monkeypatch) as double:
+        (cpu, _), (gpu, residual) = _both(5, ("cpu", "cuda"))
+        assert "launch" in double.story
+    assert np.abs(cpu - gpu).max() < 1e-11  # other places of fused multiplications
+    assert residual.max() < 1e-13
+
+
+@pytest.mark.skipif(not driver.is_available(), reason="this machine has no GPU")
+def test_a_gpu_moves_environments_as_the_cpu_does():
+    (cpu, _), (gpu, residual) = _both(500, ("cpu", "cuda"))
+    assert np.abs(cpu - gpu).max() < 1e-11
+    assert residual.max() < 1e-13

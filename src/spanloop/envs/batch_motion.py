@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from spanloop.compiler.render.rollout import HALTED
+from spanloop.compiler.runtime.gpu.rollout import AnyRollout
 from spanloop.compiler.runtime.rollout import Rollout, Steps
 from spanloop.contacts.contact_arrays import CLOSED
 from spanloop.dynamics import Dynamics
-from spanloop.errors import InputError, UnsupportedError
-from spanloop.simulation.integrators.integrator import Integrator, rollout
+from spanloop.errors import InputError
+from spanloop.simulation.integrators.integrator import Integrator, gpu_rollout, rollout
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import Problem
 from spanloop.simulation.simulate import with_stiffness
@@ -24,7 +25,6 @@ from spanloop.simulation.termination import Termination, event_met
 from spanloop.simulation.time_loop import Grid, Progress, TimeLoop, expect_forces, positive
 from spanloop.trajectory import Outcome
 
-TARGETS = ("cpu", "cuda")
 _EXPLAINED = 16  # failures of a call that are explained: each takes milliseconds
 FAILED = "failed"  # the reason of the others
 _ENDED = 1  # of `why`: any bit that is not 0 leaves a run where it is
@@ -42,21 +42,18 @@ class BatchMotion:
     def __post_init__(self) -> None:
         p = self.problem
         self.layout = StateLayout.of(p.system, p.events, self.integrator.dtype)
-        self.rollout = rollout(p.system, p.events, self.integrator.name, self.integrator.dtype, self.integrator.threads)
+        name, dtype = self.integrator.name, self.integrator.dtype
+        self.rollout = rollout(p.system, p.events, name, dtype, self.integrator.threads)
+        is_on_gpu = self.integrator.target == "cuda"  # the CPU's explains why runs end there, too
+        self._moving: AnyRollout = gpu_rollout(p.system, p.events, name, dtype) if is_on_gpu else self.rollout
         self.constants = np.array(p.constants, self.rollout.dtype)
         self.state = np.zeros((self.count, self.layout.width), self.rollout.dtype)
         self.age = np.zeros(self.count, np.int64)  # steps since a run began
         self._is_new = np.zeros(self.count, bool)
 
     @staticmethod
-    def of(
-        robot: Dynamics, q: Any, *, count: int, step: float, integrator: Integrator, target: str = "cpu", **options: Any
-    ) -> BatchMotion:
+    def of(robot: Dynamics, q: Any, *, count: int, step: float, integrator: Integrator, **options: Any) -> BatchMotion:
         """The motion of sl.simulate's arguments; options: those that say what acts."""
-        if target not in TARGETS:
-            raise InputError(f"target is {target!r}; expected 'cpu' or 'cuda'")
-        if target != "cpu":
-            raise UnsupportedError(f"environments run on target='cpu'; target is {target!r}, which has no time loops")
         step = positive(step, "step")
         if integrator.adaptive or integrator.accuracy is not None or integrator.checkpoint is not None:
             raise InputError(
@@ -118,7 +115,7 @@ class BatchMotion:
         if self.problem.system.contacts:
             self._expect_forces(controls, moves)
         why, state = np.where(moves, 0, _ENDED).astype(np.uint8), self.state.copy()
-        counts = self.rollout.run(state, self.constants, controls, why, Steps(0.0, self.step, 0, steps))
+        counts = self._moving.run(state, self.constants, controls, why, Steps(0.0, self.step, 0, steps))
         self.state, self.age = state, self.age + np.where(moves, counts, 0)  # an interrupted call changes nothing
         self._why, self._counts, self._controls = why, counts, controls
         return moves & (why != 0)

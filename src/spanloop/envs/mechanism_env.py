@@ -25,7 +25,7 @@ from spanloop.envs.state import State, observing
 from spanloop.errors import InputError, SpanloopWarning, nearest
 from spanloop.model import Model
 from spanloop.simulation.integrators.integrator import AUTO, Integrator
-from spanloop.simulation.simulate import robot_of
+from spanloop.simulation.simulate import robot_of, with_target
 from spanloop.simulation.time_loop import positive
 
 Observation = Callable[[State], ArrayLike] | Sequence[str]
@@ -62,11 +62,12 @@ class MechanismEnv(VectorEnv):
         threads: that share the environments; 0 for all cores.
         autoreset_mode: "NextStep", "SameStep" or "Disabled", as gymnasium.vector.AutoresetMode.
         seed: of the random starts, as of the first reset(seed=...).
-        target: "cpu".
+        target: "cpu", or "cuda" for steps on an NVIDIA GPU, one thread an environment; by default that of the integrator.
 
     Raises:
         InputError: an argument does not fit the model.
         StateError: the start is far from closed, or no random start can be used.
+        DeviceError: target is "cuda", and there is no GPU.
 
     Example:
         >>> model, q = sl.zoo.four_bar(), sl.zoo.four_bar_start()
@@ -101,7 +102,7 @@ class MechanismEnv(VectorEnv):
         threads: int = 1,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         seed: int | None = None,
-        target: str = "cpu",
+        target: str | None = None,
     ):
         if not isinstance(model, Model | Dynamics):
             raise InputError(f"MechanismEnv: model is a {type(model).__name__}; expected a Model or a Dynamics")
@@ -111,13 +112,13 @@ class MechanismEnv(VectorEnv):
         self.actions = Actions.of(self.robot.model, actions, controller)
         self._parameters = RandomParameters(self.robot.model, parameters) if callable(parameters) else None
         chosen = integrator if isinstance(integrator, Integrator) else Integrator(integrator)
+        chosen = with_target(chosen, model, target)
         self.motion = BatchMotion.of(
             self.robot,
             q,
             count=self.num_envs,
             step=step,
             integrator=replace(chosen, threads=threads) if threads != 1 else chosen,
-            target=target,
             limits=limits,
             contacts=contacts,
             parameters=self._parameters.usual(self.num_envs) if self._parameters else parameters,
