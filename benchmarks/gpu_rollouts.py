@@ -176,7 +176,13 @@ def main() -> None:
     for label, model, start in cases:
         motion = Motion(model, start)
         for dtype in ("float32", "float64"):
-            ways = ("local", "inlined") if options.quick and dtype == "float32" else () if options.quick else WAYS
+            ways = (
+                ("local", "merged", "inlined")
+                if options.quick and dtype == "float32"
+                else ()
+                if options.quick
+                else WAYS
+            )
             speed(label, motion, dtype, options.runs, ways)
     for dtype in ("float32",) if options.quick else ("float32", "float64"):
         million(10**6, dtype)

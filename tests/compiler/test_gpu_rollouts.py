@@ -12,8 +12,10 @@ import pytest
 
 import spanloop as sl
 from spanloop.compiler.lower import Schedule
+from spanloop.compiler.lower.adjoint import adjoint
 from spanloop.compiler.lower.schedule import Call
-from spanloop.compiler.render.gpu.rollout import NAME, WAYS, host_rollout, way_of
+from spanloop.compiler.lower.tangent import tangent
+from spanloop.compiler.render.gpu.rollout import NAME, OPTIMISED, WAYS, host_rollout, way_of
 from spanloop.compiler.render.rollout import distant
 from spanloop.compiler.runtime import arrays, machine
 from spanloop.compiler.runtime.gpu.rollout import GpuRollout
@@ -136,7 +138,7 @@ def test_no_way_of_rendering_changes_a_number_by_more_than_rounding(name):
         controls, steps = np.zeros((1, 1, s.width(s.controls))), Steps(0.0, H, 0, STEPS)
         own = Rollout(f"test {name}", lambda: s, "float64")
         parts = _Parts(own, x, np.ascontiguousarray(problem.constants), controls, why, counts, steps, None, None, None)
-        _by_threads(s, "float64", parts, _inlined if way == "inlined" else machine.object_code, way)
+        _by_threads(s, "float64", parts, _inlined if way in OPTIMISED else machine.object_code, way)
         assert not why.any()
         found.append(x)
     assert (found[0] != state).any()
@@ -162,6 +164,10 @@ def test_the_rollout_is_ptx_that_assembles(name, dtype, tmp_path):
     text = GpuRollout("test", lambda: s, dtype).ptx
     assert f".entry {NAME}(" in text
     assert way_of(s) != "inlined" or ".local" not in text or s.log is not None or _has_loops(s)
+    _assembled(text, tmp_path)
+
+
+def _assembled(text: str, tmp_path) -> None:
     if shutil.which("ptxas") is None:
         pytest.skip("the assembler of NVIDIA's toolkit is not installed")
     (tmp_path / "x.ptx").write_text(text)
@@ -169,3 +175,13 @@ def test_the_rollout_is_ptx_that_assembles(name, dtype, tmp_path):
         ["ptxas", "-arch=sm_90", tmp_path / "x.ptx", "-o", "/dev/null"], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["tree", "loop"])
+@pytest.mark.parametrize("derived", ["adjoint", "tangent"])
+def test_derivatives_of_a_rollout_are_ptx_that_assembles(name, derived, tmp_path):
+    _, s = _case(name, "float64")
+    of = ("q", "v.closed" if name == "loop" else "v")
+    made = adjoint(s, ("q", "v"), of, (), "float64") if derived == "adjoint" else tangent(s, ("q", "v"), of, 3)
+    _assembled(GpuRollout("test", lambda: made).ptx, tmp_path)

@@ -65,6 +65,36 @@ def weighed():
     return model, many(np.full(6, 0.3)), np.zeros((RUNS, 6))
 
 
+def bouncing():
+    b = sl.Builder("ball").body("ball", 1.0, inertia=(1e-9,) * 3).prismatic("height", "world", "ball", "z")
+    model = b.loop("world", "ball", sl.joints.PointOnPlane("z"), name="ground", switchable=True).build()
+    return model, 1e-3 * np.arange(1.0, RUNS + 1)[:, None], None
+
+
+def geared():
+    return sl.zoo.pendulum(2).with_coupling("hinge2", "hinge1", ratio=-2.0), np.tile([0.2, -0.4], (RUNS, 1)), None
+
+
+def driven():
+    b = sl.Builder("driven").body("a", 1.0, (0.2, 0, 0), (0.01,) * 3).body("b", 1.0, (0.2, 0, 0), (0.01,) * 3)
+    b.revolute("first", "world", "a", "y").revolute("second", "a", "b", "y", (0.4, 0, 0), driven=True)
+    return b.build(), many(np.full(2, 0.1)), None
+
+
+def actuated():
+    model = sl.zoo.puma().with_actuator("m", "joint1", gear=50.0, rotor_inertia=1e-4, max_torque=30.0)
+    return model, many(np.full(6, 0.3)), None
+
+
+def stacked():
+    box, sphere = sl.contacts.Box(0.2, 0.2, 0.2), sl.contacts.Sphere(0.1)
+    b = sl.Builder("pair").body("box", mass=1.0, inertia=(0.004,) * 3, geometry=[box])
+    b.body("ball", mass=1.0, inertia=(0.004,) * 3, geometry=[sphere])
+    model = b.free("fp", "world", "box").free("fs", "world", "ball").build().with_ground(friction=0.3)
+    q = np.tile([1.0, 0, 0, 0, 0, 0, 0.1, 1.0, 0, 0, 0, 0, 0, 0.3], (RUNS, 1))
+    return model.with_contact("both", "ball", "box", friction=0.3), q, None
+
+
 CLUTCH = [sl.events.Attach("clutch", at=0.0113, capture=True), sl.events.Release("clutch", at=0.0307)]
 CASES = {
     "tree": (weighed, {}),
@@ -87,6 +117,16 @@ CASES = {
     "limits end": (stopped, {}),
     "limits stop": (stopped, {"limits": "stop"}),
     "switched loop": (clutch, {"events": CLUTCH}),
+    "one-sided constraint": (bouncing, {"events": [sl.events.OneSided("ground", restitution=0.5)]}),
+    "coupling": (geared, {}),
+    "driven joint": (driven, {"tau": [0.5, 2.0]}),
+    "actuator": (actuated, {"tau": [5.0, 0, 0, 0, 0, 0]}),
+    "inputs of steps": (
+        weighed,
+        {"controller": lambda t, q, v, u: -u[0] * q - v, "inputs": np.linspace(1.0, 9.0, 40)[:, None]},
+    ),
+    "free base": (lambda: (sl.zoo.quadruped(), None, many(np.zeros(18), 0.3)), {"contacts": "ignore"}),
+    "body that vanishes, contacts": (stacked, {"events": [sl.events.Vanish("box", at=0.01)]}),
     "contacts": (ball, {}),
     "contacts, located": (ball, {"contacts": "events"}),
     "flexible": (boom, {"integrator": "implicit"}),
@@ -100,4 +140,5 @@ def assert_same(a, b, bound):
         assert (one is None) == (other is None), name
         if one is not None:
             np.testing.assert_allclose(other, one, rtol=bound, atol=bound, err_msg=name)
-    assert (a.events is None) == (b.events is None)
+    np.testing.assert_array_equal(b.events.run, a.events.run)
+    np.testing.assert_allclose(b.events.time, a.events.time, atol=bound)

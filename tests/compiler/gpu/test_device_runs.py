@@ -91,8 +91,8 @@ def test_controls_that_do_not_fit_are_refused(motion, monkeypatch):
         runs.place(state, constants, np.zeros(N, np.uint8))
         with pytest.raises(InputError, match="controls holds float32; expected float64"):
             runs.advance(device_array(np.zeros((N, 1, 6), np.float32)), Steps(0.0, H, 0, 1))
+        wide = device_array(np.zeros((N, 2, 6)))
         with pytest.raises(InputError, match="gaps between their rows"):
-            wide = device_array(np.zeros((N, 2, 6)))
             runs.advance(replace(wide, shape=(N, 1, 6)), Steps(0.0, H, 0, 1))
         del runs, wide
 

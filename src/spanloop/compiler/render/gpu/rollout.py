@@ -18,7 +18,8 @@ from spanloop.compiler.render.rollout import distant, rollout
 NAME = "rollouts"
 THREADS = 64  # of a block
 ALONE = 1  # sines to a vector: a thread has no vectors
-WAYS = ("called", "local", "inlined")  # plans are functions; those know that arrays are local; the loop is one function
+WAYS = ("called", "local", "merged", "inlined")
+OPTIMISED = ("merged", "inlined")  # ways for which LLVM's passes make functions one
 SHORT = 8000  # nodes of all calls: the time loop of a shorter schedule is one function
 _HEAD = re.compile(r"define void @rollout\((.*?), i64 %begin, i64 %end\) #0")
 _ATTRIBUTES = re.compile(r"attributes #0 = .*\n")
@@ -30,7 +31,11 @@ def way_of(schedule: Schedule) -> str:
 
 
 def thread_rollout(schedule: Schedule, real: str, way: str) -> tuple[str, str]:
-    """Source of `one`, which moves run %k on thread %t; and its parameters but for these numbers."""
+    """Source of `one`, which moves run %k on thread %t; and its parameters but for these numbers.
+
+    way: "called": plans are functions on arrays; "local": which know that arrays are in local memory; "merged": LLVM
+    may inline them, and does so with those that are called once; "inlined": the whole loop is one function.
+    """
     assert way in WAYS, way
     text = rollout(schedule, real, 1, ALONE, is_local=way == "local")
     found = _HEAD.search(text)

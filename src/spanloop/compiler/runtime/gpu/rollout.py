@@ -11,7 +11,7 @@ import llvmlite
 import numpy as np
 
 from spanloop.compiler.lower import Schedule
-from spanloop.compiler.render.gpu.rollout import NAME, THREADS, gpu_rollout, way_of
+from spanloop.compiler.render.gpu.rollout import NAME, OPTIMISED, THREADS, gpu_rollout, way_of
 from spanloop.compiler.runtime import cache, machine
 from spanloop.compiler.runtime.gpu import assembly, driver
 from spanloop.compiler.runtime.gpu.driver import Device
@@ -138,7 +138,7 @@ class GpuRollout:
     def _ptx(self, capability: tuple[int, int]) -> str:
         way = self.way or way_of(self.schedule)
         text = gpu_rollout(self.schedule, self._real, way=way)
-        return assembly.ptx(text, capability, is_optimised=way == "inlined")
+        return assembly.ptx(text, capability, is_optimised=way in OPTIMISED)
 
 
 AnyRollout = Rollout | GpuRollout
