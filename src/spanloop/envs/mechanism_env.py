@@ -62,7 +62,7 @@ class MechanismEnv(VectorEnv):
         threads: that share the environments; 0 for all cores.
         autoreset_mode: "NextStep", "SameStep" or "Disabled", as gymnasium.vector.AutoresetMode.
         seed: of the random starts, as of the first reset(seed=...).
-        target: "cpu", or "cuda" for steps on an NVIDIA GPU, one thread an environment; by default that of the integrator.
+        target: "cpu", or "cuda" for steps on an NVIDIA GPU, one thread an environment; by default the integrator's.
 
     Raises:
         InputError: an argument does not fit the model.
