@@ -1,0 +1,93 @@
+"""Which node and component each row of the matrices is."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+import numpy as np
+
+from spanloop.errors import FileError, InputError, listed
+from spanloop.flexible.files import calculix
+from spanloop.flexible.files.file_nodes import FileNodes
+from spanloop.flexible.files.matrix_choice import Chosen
+from spanloop.flexible.files.opened_files import OpenedFiles
+
+
+def aligned(
+    files: OpenedFiles, found: dict[str, Chosen], dofs: Any, nodes: FileNodes
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """Label and component 1 ... 6 (N, 2) of rows, and both matrices with these rows."""
+    keyed = {name: x.matrix.keys for name, x in found.items() if x.matrix.keys is not None}
+    if len(keyed) == 2 and dofs is not None:
+        raise InputError(
+            f"dofs is given, but {found['mass'].file.path} has the nodes of its rows; expected one of both"
+        )
+    if len(keyed) == 2:
+        if np.array_equal(keyed["mass"], keyed["stiffness"]):
+            return keyed["mass"], {name: x.matrix.matrix for name, x in found.items()}
+        keys = np.unique(np.concatenate(list(keyed.values())), axis=0)
+        return keys, {name: _spread(x.matrix.matrix, keyed[name], keys) for name, x in found.items()}
+    size = max(x.matrix.matrix.shape[0] for x in found.values())
+    keys = next(iter(keyed.values())) if keyed else _keys(files, dofs, nodes, size)
+    matrices = {}
+    for name, x in found.items():
+        rows = x.matrix.matrix.shape[0]
+        if rows > len(keys) or (rows < len(keys) and not x.matrix.is_open):
+            raise FileError(
+                f"{x.file.path}: the {name} has {rows} rows, but there are {len(keys)} degrees of freedom "
+                f"({len(nodes.labels)} nodes). Try dofs="
+            )
+        matrix = x.matrix.matrix.copy()
+        matrix.resize((len(keys), len(keys)))
+        matrices[name] = matrix
+    return keys, matrices
+
+
+def _spread(matrix: Any, own: np.ndarray, keys: np.ndarray) -> Any:
+    """A matrix with the rows `own` in the larger one with the rows `keys`, which are sorted."""
+    places = np.searchsorted(keys[:, 0] * 8 + keys[:, 1], own[:, 0] * 8 + own[:, 1])
+    entries = matrix.tocoo()
+    moved = (entries.data, (places[entries.row], places[entries.col]))
+    return type(entries)(moved, shape=(len(keys), len(keys))).tocsr()
+
+
+def _keys(files: OpenedFiles, dofs: Any, nodes: FileNodes, size: int) -> np.ndarray:
+    """Label and component 1 ... 6 (N, 2) of rows, by the argument dofs."""
+    if dofs is None and size != 6 * len(nodes.labels):
+        raise FileError(
+            f"{files.first.path}: the matrices have {size} rows, and {len(nodes.labels)} nodes have "
+            f'{6 * len(nodes.labels)} degrees of freedom; expected dofs=, such as "123" for solids'
+        )
+    if dofs is None or (isinstance(dofs, str) and re.fullmatch("[1-6]+", dofs)):
+        components = np.array(sorted({int(c) for c in dofs or "123456"}))
+        return np.stack([np.repeat(nodes.labels, len(components)), np.tile(components, len(nodes.labels))], axis=1)
+    if isinstance(dofs, (str, os.PathLike)):
+        return calculix.read_dofs(files.take(dofs, "dofs"))
+    try:
+        keys = np.array(dofs)
+    except ValueError:
+        keys = np.zeros(0)
+    if keys.ndim != 2 or keys.shape[1] != 2 or keys.dtype.kind not in "iu" or len(np.unique(keys, axis=0)) < len(keys):
+        raise InputError(
+            f"dofs has shape {keys.shape} of {keys.dtype}; expected integers (N, 2): node, component 1 to 6"
+        )
+    if keys[:, 1].min() < 1 or keys[:, 1].max() > 6:
+        raise InputError(f"dofs has component {keys[:, 1].min()} to {keys[:, 1].max()}; expected 1 to 6")
+    return keys.astype(np.int64)
+
+
+def places(keys: np.ndarray, nodes: FileNodes, files: OpenedFiles) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Index of each row's node among those that are used, the places of these in the table, and their labels."""
+    labels, places = np.unique(keys[:, 0], return_inverse=True)
+    used = np.searchsorted(nodes.labels, labels)
+    there = used < len(nodes.labels)
+    there[there] = nodes.labels[used[there]] == labels[there]
+    if not there.all():
+        missing = labels[~there]
+        raise FileError(
+            f"{files.first.path}: node{'s' if len(missing) > 1 else ''} {listed(map(str, missing), 8)} of the matrices "
+            f"{'are' if len(missing) > 1 else 'is'} not among the {len(nodes.labels)} nodes with positions"
+        )
+    return places.reshape(-1), used, labels
