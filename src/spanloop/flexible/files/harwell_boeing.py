@@ -84,5 +84,14 @@ def _numbers(
         )
     counts = [per_line] * (needed - 1) + [count - per_line * (needed - 1)]
     at = list(range(start + 1, start + needed + 1))
-    values = fixed_width(file, lines[start : start + needed], at, counts, width)
+    text = [_justified(lines[start + k], n, width) for k, n in enumerate(counts)]
+    values = fixed_width(file, text, at, counts, width)
     return values, np.repeat(at, counts), start + needed
+
+
+def _justified(line: str, count: int, width: int) -> str:
+    """The line with its fields in their places: SciPy's hb_write declares a width of 25 and prints 24."""
+    fields = line.split()
+    if len(fields) != count or len(line.rstrip()) == count * width or max(map(len, fields)) > width:
+        return line
+    return "".join(field.rjust(width) for field in fields)
