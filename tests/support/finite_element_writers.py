@@ -1,4 +1,4 @@
-"""Files of finite-element programs, written as their manuals describe them; by code that shares nothing with the readers.
+"""Files of finite-element programs, written as their manuals describe them, by code that shares nothing with readers.
 
 A writer takes matrices as NumPy has them, keys (N, 2) with node and component of each row, and gives text or bytes.
 """

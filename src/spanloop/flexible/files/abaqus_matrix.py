@@ -14,6 +14,7 @@ diagonal. Symmetric matrices have one triangle or both. CalculiX writes substruc
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import numpy as np
 
@@ -127,4 +128,4 @@ class _Substructure:
         full = np.zeros((size, size))
         columns, rows = np.tril_indices(size)
         full[rows, columns] = full[columns, rows] = values
-        return FileMatrix(kind, sparse().csr_matrix(full), keys)
+        return FileMatrix(kind, partial(sparse().csr_matrix, full), keys)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from spanloop.errors import FileError, InputError, in_one_line, nearest
 
 LARGEST = 2**30  # bytes
 _NO_TEXT = bytes(range(9)) + bytes(range(14, 32))  # control characters that no text file has
+_CUT_NUMBER = re.compile(r"(\d[EeDd]?|[.+-])\s*\Z")  # ends a line that may have gone on
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,12 +31,17 @@ class FileBytes:
         return Path(self.path).suffix.lower()
 
     def lines(self) -> list[str]:
-        """The lines of a text file; every byte is one character."""
+        """The lines of a text file, one character a byte. Raises FileError where its last number may be cut off."""
         if self.data.translate(None, _NO_TEXT) != self.data:
             place = next(k for k, byte in enumerate(self.data) if byte in _NO_TEXT)
             line = self.data.count(b"\n", 0, place) + 1
             self.fail(line, f"byte 0x{self.data[place]:02x} is no text; expected a text file. Is it a binary one?")
-        return self.data.decode("latin-1").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        lines = self.data.decode("latin-1").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        if _CUT_NUMBER.search(lines[-1]):
+            self.fail(
+                len(lines), "the file ends within a line. Was it cut off? If not, end that line with a line break"
+            )
+        return lines
 
     def fail(self, line: int | None, sentence: str) -> NoReturn:
         """Raise FileError for a line, counted from one, or for the file as a whole."""

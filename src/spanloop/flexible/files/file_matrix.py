@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -19,13 +21,14 @@ NEGLIGIBLE = 1e-12  # of the largest entry
 class FileMatrix:
     """A matrix of a file.
 
-    name: as the file has it; matrix: SciPy sparse (N, N), or None if `problem` says why it cannot be used;
+    name: as the file has it; made: gives it as SciPy sparse (N, N), or raises FileError if it is not symmetric;
+    problem: why it cannot be mass or stiffness, empty if it can;
     keys (N, 2): label of the node and component 1 ... 6 of each row, None where the file does not have them;
     is_open: N is the largest index that occurs, because the file does not have it
     """
 
     name: str
-    matrix: Any
+    made: Callable[[], Any]
     keys: np.ndarray | None = None
     problem: str = ""
     is_open: bool = False
@@ -60,6 +63,7 @@ def symmetric(
     module = sparse()
     entries = _Entries(file, rows, columns, values, lines, f"{name}: " if name else "")
     entries.check_once(size)
+    entries.check_diagonal(size)
     if entries.have_mirror_images(size, of_halves):
         found = module.coo_matrix((values, (rows, columns)), shape=(size, size)).tocsr()
         found = 0.5 * (found + found.T)
@@ -101,6 +105,20 @@ class _Entries:
             at = "" if self.lines is None else f", first in line {int(self.lines[first])}"
             self.fail(second, f"is there twice{at}; expected each entry once")
 
+    def check_diagonal(self, size: int) -> None:
+        """Raise FileError for an entry in a row or column without one on the diagonal: no energy is negative."""
+        diagonal = np.zeros(size)
+        is_on = self.rows == self.columns
+        diagonal[self.rows[is_on]] = self.values[is_on]
+        least = NEGLIGIBLE * float(np.abs(self.values).max(initial=0.0))
+        lacking = (diagonal[self.rows] == 0.0) | (diagonal[self.columns] == 0.0)
+        wrong = ~is_on & lacking & (np.abs(self.values) > least)
+        if wrong.any():
+            k = int(np.argmax(wrong))
+            self.fail(
+                k, "is in a row or column with zero on the diagonal, as no mass or stiffness is. Was the file cut off?"
+            )
+
     def have_mirror_images(self, size: int, of_halves: bool) -> bool:
         """Whether both triangles are there; raises FileError where an entry differs from its mirror image."""
         off = self.rows != self.columns
@@ -126,13 +144,18 @@ class _Entries:
         return True
 
 
+def unusable(name: str, problem: str) -> FileMatrix:
+    """A matrix that cannot be mass or stiffness."""
+    return FileMatrix(name, lambda: None, problem=problem)
+
+
 def of_indices(file: FileBytes, found: np.ndarray, lines: np.ndarray) -> FileMatrix:
     """A matrix of rows (n, 3) of a table: row and column from one, value; its size follows from them."""
     most = max(1000, len(file.data))  # so that a wrong index does not fill the memory
     rows = whole_column(file, found[:, 0], lines, "row", 1, most) - 1
     columns = whole_column(file, found[:, 1], lines, "column", 1, most) - 1
     size = int(max(rows.max(), columns.max())) + 1
-    return FileMatrix("", symmetric(file, rows, columns, found[:, 2], size, lines), is_open=True)
+    return FileMatrix("", partial(symmetric, file, rows, columns, found[:, 2], size, lines), is_open=True)
 
 
 def of_labelled(
@@ -152,4 +175,4 @@ def of_labelled(
     codes, places = np.unique(np.concatenate([row, column]), return_inverse=True)
     rows, columns = places.reshape(2, -1)
     keys = np.stack([codes // 8, codes % 8], axis=1)
-    return FileMatrix(name, symmetric(file, rows, columns, values, len(codes), lines, of_halves), keys)
+    return FileMatrix(name, partial(symmetric, file, rows, columns, values, len(codes), lines, of_halves), keys)

@@ -7,6 +7,7 @@ SciPy reads the unsymmetric kind (RUA) only; programs of finite elements write o
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import numpy as np
 
@@ -39,7 +40,7 @@ def read(file: FileBytes) -> list[FileMatrix]:
         file.fail(int(at_pointers[0]), f"the pointers do not ascend from 1 to {count + 1}")
     first = whole_column(file, rows, at_rows, "a row", 1, size) - 1
     second = np.repeat(np.arange(size), np.diff(begins))
-    return [FileMatrix("", symmetric(file, first, second, values, size, at_values, of_halves))]
+    return [FileMatrix("", partial(symmetric, file, first, second, values, size, at_values, of_halves))]
 
 
 def _fields(line: str, width: int, count: int) -> list[str]:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from spanloop.errors import FileError, InputError, UnsupportedError, listed, nearest
 from spanloop.flexible.files import abaqus_matrix, calculix, harwell_boeing, matrix_market, npz
@@ -32,16 +36,20 @@ _WORDS = {"mass": "MASS", "stiffness": "STIFFNESS"}
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """A matrix and the file that it comes from."""
+    """A matrix (N, N), SciPy sparse, the keys of its rows, and the file that it comes from; see `FileMatrix`."""
 
     file: FileBytes
-    matrix: FileMatrix
+    matrix: Any
+    keys: np.ndarray | None
+    is_open: bool
 
 
 def mass_and_stiffness(
     files: OpenedFiles, path: PathLike | None, paths: Mapping[str, PathLike | None], names: Mapping[str, str | None]
 ) -> tuple[dict[str, Chosen], FileNodes | None]:
     """Mass and stiffness, and nodes that come with them."""
+    if path is not None and None not in paths.values():
+        raise InputError("path, mass and stiffness are given; expected path, or mass and stiffness")
     found, nodes = {}, None
     contents: dict[int, tuple[list[FileMatrix], FileNodes | None]] = {}
     for which in ("mass", "stiffness"):
@@ -53,7 +61,8 @@ def mass_and_stiffness(
             contents[id(file)] = _content(file)
         every, own = contents[id(file)]
         nodes = nodes or own
-        found[which] = Chosen(file, _choice(file, every, which, names[which], alone=paths[which] is not None))
+        one = _choice(file, every, which, names[which], alone=paths[which] is not None)
+        found[which] = Chosen(file, one.made(), one.keys, one.is_open)
     return found, nodes
 
 
@@ -87,6 +96,10 @@ def _choice(file: FileBytes, every: list[FileMatrix], which: str, name: str | No
     else:
         match = [m for m in every if m.name.upper() == _WORDS[which]]
         match = match or [m for m in every if m.name.upper().startswith(_BEGINNINGS[which]) and not m.problem]
+    if not match and names == [""]:
+        file.fail(
+            None, f"it has one matrix, without a name; expected mass= and stiffness=, one file each{_beside(file)}"
+        )
     if len(match) != 1:
         begins = f"one whose name begins with {_BEGINNINGS[which]}"
         file.fail(
@@ -97,3 +110,9 @@ def _choice(file: FileBytes, every: list[FileMatrix], which: str, name: str | No
     if match[0].problem:
         raise FileError(f"{file.path}: matrix {match[0].name} cannot be the {which}: {match[0].problem}")
     return match[0]
+
+
+def _beside(file: FileBytes) -> str:
+    """The file of CalculiX's other matrix, if it is there."""
+    other = Path(file.path).with_suffix({".sti": ".mas", ".mas": ".sti"}.get(file.extension, ".none"))
+    return f". Beside it is {other.name}" if other.is_file() else ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from spanloop.flexible.files.file_bytes import FileBytes
@@ -51,7 +53,7 @@ def read(file: FileBytes) -> list[FileMatrix]:
             file.fail(
                 int(numbers[np.argmax(first < second)]), "an entry above the diagonal; expected the lower triangle"
             )
-    return [FileMatrix("", symmetric(file, first, second, values, size, numbers, of_halves=is_half))]
+    return [FileMatrix("", partial(symmetric, file, first, second, values, size, numbers, of_halves=is_half))]
 
 
 def _banner(file: FileBytes, line: str) -> tuple[bool, bool]:

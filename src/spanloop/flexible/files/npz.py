@@ -14,6 +14,7 @@ import io
 import math
 import zipfile
 import zlib
+from functools import partial
 
 import numpy as np
 
@@ -129,4 +130,4 @@ def _matrix(file: FileBytes, arrays: dict[str, np.ndarray], name: str, keys: np.
         if len(rows) and not 0 <= min(rows.min(), columns.min()) <= max(rows.max(), columns.max()) < size:
             file.fail(None, f"{name}_row or {name}_column is beyond 0 ... {size - 1}")
     of_halves = name not in arrays
-    return FileMatrix(name, symmetric(file, rows, columns, values, size, None, of_halves, name), keys)
+    return FileMatrix(name, partial(symmetric, file, rows, columns, values, size, None, of_halves, name), keys)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from typing import Any
 
 import numpy as np
 
-from spanloop.errors import FileError, InputError, listed
+from spanloop.errors import FileError, InputError, SpanloopWarning, listed
 from spanloop.flexible.files import calculix
 from spanloop.flexible.files.file_nodes import FileNodes
 from spanloop.flexible.files.matrix_choice import Chosen
@@ -19,30 +20,43 @@ def aligned(
     files: OpenedFiles, found: dict[str, Chosen], dofs: Any, nodes: FileNodes
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """Label and component 1 ... 6 (N, 2) of rows, and both matrices with these rows."""
-    keyed = {name: x.matrix.keys for name, x in found.items() if x.matrix.keys is not None}
+    keyed = {name: x.keys for name, x in found.items() if x.keys is not None}
     if len(keyed) == 2 and dofs is not None:
         raise InputError(
             f"dofs is given, but {found['mass'].file.path} has the nodes of its rows; expected one of both"
         )
     if len(keyed) == 2:
         if np.array_equal(keyed["mass"], keyed["stiffness"]):
-            return keyed["mass"], {name: x.matrix.matrix for name, x in found.items()}
+            return keyed["mass"], {name: x.matrix for name, x in found.items()}
         keys = np.unique(np.concatenate(list(keyed.values())), axis=0)
-        return keys, {name: _spread(x.matrix.matrix, keyed[name], keys) for name, x in found.items()}
-    size = max(x.matrix.matrix.shape[0] for x in found.values())
-    keys = next(iter(keyed.values())) if keyed else _keys(files, dofs, nodes, size)
+        for name, x in found.items():
+            _warn_of_missing_rows(x, name, len(keys) - len(keyed[name]))
+        return keys, {name: _spread(x.matrix, keyed[name], keys) for name, x in found.items()}
+    if keyed:
+        has, lacks = (found[name].file.path for name in (*keyed, *(n for n in found if n not in keyed)))
+        raise InputError(f"{has} has the nodes of its rows, and {lacks} does not; expected both matrices in one format")
+    keys = _keys(files, dofs, nodes, max(x.matrix.shape[0] for x in found.values()))
     matrices = {}
     for name, x in found.items():
-        rows = x.matrix.matrix.shape[0]
-        if rows > len(keys) or (rows < len(keys) and not x.matrix.is_open):
+        rows = x.matrix.shape[0]
+        if rows > len(keys) or (rows < len(keys) and not x.is_open):
             raise FileError(
                 f"{x.file.path}: the {name} has {rows} rows, but there are {len(keys)} degrees of freedom "
                 f"({len(nodes.labels)} nodes). Try dofs="
             )
-        matrix = x.matrix.matrix.copy()
+        if rows < len(keys) and name == "stiffness":
+            x.file.fail(None, f"the stiffness ends with row {rows} of {len(keys)}. Was it cut off?")
+        _warn_of_missing_rows(x, name, len(keys) - rows)
+        matrix = x.matrix.copy()
         matrix.resize((len(keys), len(keys)))
         matrices[name] = matrix
     return keys, matrices
+
+
+def _warn_of_missing_rows(chosen: Chosen, name: str, count: int) -> None:
+    if count:
+        sentence = f"{chosen.file.path}: {count} degrees of freedom have no {name}. Was the file cut off?"
+        warnings.warn(sentence, SpanloopWarning, stacklevel=4)
 
 
 def _spread(matrix: Any, own: np.ndarray, keys: np.ndarray) -> Any:

@@ -20,7 +20,7 @@ def warn_of_units(body: FiniteElements, units: str) -> None:
     along = [(body.dofs[:, 1] == k).astype(float) for k in range(3)]
     mass = max(float(x @ (body.mass @ x)) for x in along)
     said = f"{body.source.partition(' (')[0]}: read with units={units!r}, the body"
-    advice = 'Are its units others, such as units="mm t s"?'
+    advice = f'Are its units others, such as units="{"mm t s" if units == "m kg s" else "m kg s"}"?'
     if sides.max() > LARGE:
         _say(f"{said} is {sides.max():.3g} m long. {advice}")
         return

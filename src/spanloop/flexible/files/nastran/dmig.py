@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from spanloop.flexible.files.file_bytes import FileBytes
-from spanloop.flexible.files.file_matrix import FileMatrix, of_labelled
+from spanloop.flexible.files.file_matrix import FileMatrix, of_labelled, unusable
 from spanloop.flexible.files.nastran.cards import Card, cards
 from spanloop.flexible.files.number_table import real, whole
 
@@ -71,17 +71,17 @@ def _place(file: FileBytes, card: Card, k: int, name: str) -> tuple[int, int]:
 
 def _matrix(file: FileBytes, name: str, columns: _Columns) -> FileMatrix:
     if columns.kind > 2:
-        return FileMatrix(name, None, problem="it is complex")
+        return unusable(name, "it is complex")
     if columns.form not in (1, 6):
-        return FileMatrix(name, None, problem=f"it has form {columns.form}; expected 1 (square) or 6 (symmetric)")
+        return unusable(name, f"it has form {columns.form}; expected 1 (square) or 6 (symmetric)")
     if not columns.entries:
-        return FileMatrix(name, None, problem="it has no entries")
+        return unusable(name, "it has no entries")
     entries = np.array(columns.entries, dtype=np.int64)
     scalar = (entries[:, 1] == 0) | (entries[:, 3] == 0)
     if scalar.any():
         k = int(np.argmax(scalar))
         node = entries[k, 0] if entries[k, 1] == 0 else entries[k, 2]
         problem = f"it has the scalar point {node} (line {columns.lines[k]}), a modal coordinate without a position"
-        return FileMatrix(name, None, problem=problem)
+        return unusable(name, problem)
     values, lines = np.array(columns.values), np.array(columns.lines)
     return of_labelled(file, name, tuple(entries.T), values, lines, of_halves=columns.form == 6)

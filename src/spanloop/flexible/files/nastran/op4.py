@@ -14,11 +14,12 @@ counts values of dense columns, and words of sparse ones. [MSC Nastran, DMAP Pro
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from spanloop.flexible.files.file_bytes import FileBytes
-from spanloop.flexible.files.file_matrix import FileMatrix, symmetric
+from spanloop.flexible.files.file_matrix import FileMatrix, symmetric, unusable
 
 MOST_ROWS = 2**31
 OLD_STRINGS = 65536  # rows of a matrix from which on strings are big
@@ -86,15 +87,15 @@ def check_string(header: Header, string: String, before: String | None) -> str:
 def matrix(file: FileBytes, header: Header, strings: list[String], values: np.ndarray) -> FileMatrix:
     """The matrix of its strings; values: of all strings, one after the other."""
     if header.problem:
-        return FileMatrix(header.name, None, problem=header.problem)
+        return unusable(header.name, header.problem)
     counts = np.array([s.count for s in strings], dtype=np.int64)
     starts = np.repeat(np.cumsum(counts) - counts, counts)
     rows = np.repeat(np.array([s.row for s in strings], dtype=np.int64), counts) + np.arange(len(values)) - starts
     columns = np.repeat(np.array([s.column for s in strings], dtype=np.int64), counts)
     there = values != 0.0
     entries = (rows[there], columns[there], values[there])
-    found = symmetric(file, *entries, header.rows, None, of_halves=header.form == 6, name=header.name)
-    return FileMatrix(header.name, found)
+    made = partial(symmetric, file, *entries, header.rows, None, of_halves=header.form == 6, name=header.name)
+    return FileMatrix(header.name, made)
 
 
 def read(file: FileBytes) -> list[FileMatrix]:

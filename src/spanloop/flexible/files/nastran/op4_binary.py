@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spanloop.flexible.files.file_bytes import FileBytes
-from spanloop.flexible.files.file_matrix import FileMatrix
+from spanloop.flexible.files.file_matrix import FileMatrix, unusable
 from spanloop.flexible.files.nastran.op4 import Header, String, check_string, matrix
 
 _HEADERS = {24: 4, 48: 8}  # bytes of a header's record, and of an integer in it
@@ -94,7 +94,7 @@ def _matrix(records: _Records) -> FileMatrix:
         if not header.problem:
             _column(records, header, types, content[3 * size :], (column, row), strings, parts)
     if header.problem:
-        return FileMatrix(header.name, None, problem=header.problem)
+        return unusable(header.name, header.problem)
     values = np.concatenate(parts).astype(float) if parts else np.zeros(0)
     if not np.isfinite(values).all():
         file.fail(None, f"matrix {header.name} contains numbers that are not finite")

@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from spanloop.flexible.files.file_bytes import FileBytes
-from spanloop.flexible.files.file_matrix import FileMatrix
+from spanloop.flexible.files.file_matrix import FileMatrix, unusable
 from spanloop.flexible.files.nastran.op4 import Header, String, check_string, matrix
 from spanloop.flexible.files.number_table import fixed_width, whole
 
@@ -79,7 +79,7 @@ def _matrix(cursor: _Cursor) -> FileMatrix:
             strings.append(_checked(cursor, header, string, strings))
             values += _take_values(cursor, string.count * (2 if header.kind > 2 else 1), per_line)
     if header.problem:
-        return FileMatrix(header.name, None, problem=header.problem)
+        return unusable(header.name, header.problem)
     lines = [cursor.lines[number - 1] for number, _ in values]
     numbers = fixed_width(file, lines, [n for n, _ in values], [c for _, c in values], width)
     return matrix(file, header, strings, numbers)
