@@ -71,7 +71,7 @@ def test_degrees_of_freedom_that_do_not_fit_the_nodes(files):
     said = refused(FileError, "6 rows", "2 nodes have 12", path="solid.op4", nodes="body.bdf")
     assert 'dofs=, such as "123"' in said
     assert sl.flexible.load("solid.op4", nodes="body.bdf", dofs="123").dofs[-1].tolist() == [1, 2]
-    refused(InputError, "component 0 to 5", path="solid.op4", nodes="body.bdf", dofs=[(1, c) for c in range(6)])
+    refused(InputError, "component 2 to 7", path="solid.op4", nodes="body.bdf", dofs=[(1, c) for c in range(2, 8)])
     refused(FileError, "node 9 of the matrices", path="solid.op4", nodes="body.bdf", dofs=[(9, c) for c in range(1, 7)])
     (files / "p.pch").write_text(write.dmig({"K": STIFFNESS, "M": MASS}, KEYS))
     refused(InputError, "has the nodes of its rows", path="p.pch", nodes="body.bdf", dofs="123456")

@@ -89,6 +89,17 @@ def test_dmig_in_the_three_forms_of_fields(form, rtol, tmp_path):
     check(loaded(path, nodes=input_file(tmp_path, c)), c, rtol=rtol)
 
 
+def test_scalar_points_are_coordinates_without_a_node(tmp_path):
+    c = case(1)
+    keys = np.concatenate([c.keys[:-3], [(9001, 0), (9002, 0), (9003, 0)]])
+    path = put(tmp_path, "body.pch", write.dmig({"KAAX": c.stiffness, "MAAX": c.mass}, keys, "free"))
+    body = loaded(path, nodes=input_file(tmp_path, c))
+    order = np.lexsort(keys.T[::-1])
+    assert (body.mass.toarray() == c.mass[np.ix_(order, order)]).all()
+    assert (body.dofs[keys[order, 1] == 0] == [-1, 0]).all()
+    assert (body.labels == LABELS).all()
+
+
 @pytest.mark.parametrize(("form", "at"), [("large", 6e-10), ("small", 6e-6), ("free", 0.0)])
 def test_grids_in_the_three_forms_of_fields(form, at, tmp_path):
     c = case(2)

@@ -15,8 +15,8 @@ from spanloop.flexible.files.file_matrix import FileMatrix, of_indices
 from spanloop.flexible.files.file_nodes import FileNodes, nodes
 from spanloop.flexible.files.number_table import filled, real, table, whole
 
-_ROW = re.compile(r"\s*(\d{1,10})\.([1-6])0*\s*\Z")
-_PAIR = re.compile(r"\s*(\d{1,10})[\s,]+([1-6])\s*\Z")
+_ROW = re.compile(r"\s*(\d{1,10})\.([0-6])\s*\Z")
+_PAIR = re.compile(r"\s*(\d{1,10})[\s,]+([0-6])\s*\Z")
 
 
 def read(file: FileBytes) -> list[FileMatrix]:
@@ -34,7 +34,7 @@ def read_dofs(file: FileBytes) -> np.ndarray:
     for line, number in zip(lines, numbers, strict=True):
         match = _ROW.match(line) or _PAIR.match(line)
         if not match:
-            file.fail(int(number), f"{line.strip()[:40]!r}; expected node and component 1 to 6, as 12.3 or 12 3")
+            file.fail(int(number), f"{line.strip()[:40]!r}; expected node and component 0 to 6, as 12.3 or 12 3")
         key = int(match[1]), int(match[2])
         if key in found:
             file.fail(int(number), f"component {key[1]} of node {key[0]} is there twice, first in line {found[key]}")

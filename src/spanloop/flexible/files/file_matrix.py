@@ -23,7 +23,8 @@ class FileMatrix:
 
     name: as the file has it; made: gives it as SciPy sparse (N, N), or raises FileError if it is not symmetric;
     problem: why it cannot be mass or stiffness, empty if it can;
-    keys (N, 2): label of the node and component 1 ... 6 of each row, None where the file does not have them;
+    keys (N, 2): label of the node and component 1 ... 6 of each row, 0 for a coordinate without a place; None where the
+    file does not have them;
     is_open: N is the largest index that occurs, because the file does not have it
     """
 

@@ -38,7 +38,7 @@ def load(
         of positions (3,) by number of the node. An .npz has them
     dofs: node and component 1 ... 6 of each row, where the matrices' file does not have them: a file (.dof of
         CalculiX), an array (N, 2), or components that every node has, such as "123", nodes in ascending order. By
-        default all six
+        default all six. Component 0: a coordinate without a place, such as of a mode
     mass_name, stiffness_name: names of the matrices in the file; by default those that begin with M and K
     units: length, mass and time of the files, such as "mm t s"; the result is in m, kg, s
 
@@ -62,7 +62,7 @@ def load(
     keys, matrices = aligned(files, found, dofs, table)
     indices, used, labels = places(keys, table, files)
     matrices = {name: turned(matrix, keys, table.axes, files.first) for name, matrix in matrices.items()}
-    components = keys[:, 1] - 1
+    components = np.maximum(keys[:, 1] - 1, 0)  # coordinates without a place keep their unit
     result = FiniteElements(
         mass=scale.mass_matrix(matrices["mass"], components),
         stiffness=scale.stiffness_matrix(matrices["stiffness"], components),

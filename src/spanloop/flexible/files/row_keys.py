@@ -87,14 +87,15 @@ def _keys(files: OpenedFiles, dofs: Any, nodes: FileNodes, size: int) -> np.ndar
         raise InputError(
             f"dofs has shape {keys.shape} of {keys.dtype}; expected integers (N, 2): node, component 1 to 6"
         )
-    if keys[:, 1].min() < 1 or keys[:, 1].max() > 6:
-        raise InputError(f"dofs has component {keys[:, 1].min()} to {keys[:, 1].max()}; expected 1 to 6")
+    if keys[:, 1].min() < 0 or keys[:, 1].max() > 6:
+        raise InputError(f"dofs has component {keys[:, 1].min()} to {keys[:, 1].max()}; expected 1 to 6, or 0")
     return keys.astype(np.int64)
 
 
 def places(keys: np.ndarray, nodes: FileNodes, files: OpenedFiles) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Index of each row's node among those that are used, the places of these in the table, and their labels."""
-    labels, places = np.unique(keys[:, 0], return_inverse=True)
+    """Index of each row's node among those that are used, -1 without one, the places of these, and their labels."""
+    has_node = keys[:, 1] > 0
+    labels, places = np.unique(keys[has_node, 0], return_inverse=True)
     used = np.searchsorted(nodes.labels, labels)
     there = used < len(nodes.labels)
     there[there] = nodes.labels[used[there]] == labels[there]
@@ -104,4 +105,6 @@ def places(keys: np.ndarray, nodes: FileNodes, files: OpenedFiles) -> tuple[np.n
             f"{files.first.path}: node{'s' if len(missing) > 1 else ''} {listed(map(str, missing), 8)} of the matrices "
             f"{'are' if len(missing) > 1 else 'is'} not among the {len(nodes.labels)} nodes with positions"
         )
-    return places.reshape(-1), used, labels
+    indices = np.full(len(keys), -1)
+    indices[has_node] = places.reshape(-1)
+    return indices, used, labels

@@ -5,7 +5,8 @@
 | header | name, 0, form (1 square, 2 and 9 rectangular, 6 one triangle), type (1, 2 real; 3, 4 complex) |
 | column | name, node, component, blank; then in groups of four: node, component, value, imaginary part |
 
-Components are 1 ... 6; 0 is a scalar point, which has no position. [MSC Nastran, Quick Reference Guide, DMIG]
+Components are 1 ... 6; 0 is a scalar point, such as a modal coordinate, which has no position.
+[MSC Nastran, Quick Reference Guide, DMIG]
 """
 
 from __future__ import annotations
@@ -77,11 +78,5 @@ def _matrix(file: FileBytes, name: str, columns: _Columns) -> FileMatrix:
     if not columns.entries:
         return unusable(name, "it has no entries")
     entries = np.array(columns.entries, dtype=np.int64)
-    scalar = (entries[:, 1] == 0) | (entries[:, 3] == 0)
-    if scalar.any():
-        k = int(np.argmax(scalar))
-        node = entries[k, 0] if entries[k, 1] == 0 else entries[k, 2]
-        problem = f"it has the scalar point {node} (line {columns.lines[k]}), a modal coordinate without a position"
-        return unusable(name, problem)
     values, lines = np.array(columns.values), np.array(columns.lines)
     return of_labelled(file, name, tuple(entries.T), values, lines, of_halves=columns.form == 6)

@@ -19,7 +19,7 @@ from functools import partial
 import numpy as np
 
 from spanloop.flexible.files.file_bytes import FileBytes
-from spanloop.flexible.files.file_matrix import FileMatrix, symmetric, unusable
+from spanloop.flexible.files.file_matrix import FileMatrix, symmetric
 
 MOST_ROWS = 2**31
 OLD_STRINGS = 65536  # rows of a matrix from which on strings are big
@@ -63,35 +63,38 @@ class Header:
         return "" if _KINDS[self.kind] == "real" else "it is complex"
 
 
-@dataclass(frozen=True, eq=False)
-class String:
-    """Values of consecutive rows of a column: first row and column, from zero, and how many."""
+class Strings:
+    """Values of consecutive rows: column and first row, both from one, how many, and where the file has them."""
 
-    column: int
-    row: int
-    count: int
+    def __init__(self) -> None:
+        self.columns, self.rows, self.counts, self.places = list[int](), list[int](), list[int](), list[int]()
+
+    def add(self, column: int, row: int, count: int, place: int) -> None:
+        """Append a string."""
+        self.columns.append(column)
+        self.rows.append(row)
+        self.counts.append(count)
+        self.places.append(place)
+
+    def complaint(self, header: Header) -> tuple[int, str] | None:
+        """The place of the first string that does not fit the matrix, and what is wrong with it."""
+        columns, rows, counts = (np.array(x, dtype=np.int64) for x in (self.columns, self.rows, self.counts))
+        wrong = (counts < 1) | (rows < 1) | (rows + counts - 1 > header.rows) | (columns < 1)
+        after = (columns[1:] > columns[:-1]) | ((columns[1:] == columns[:-1]) & (rows[1:] >= (rows + counts)[:-1]))
+        wrong[1:] |= ~after
+        if not wrong.any():
+            return None
+        k = int(np.argmax(wrong))
+        found = f"rows {rows[k]} to {rows[k] + counts[k] - 1} of column {columns[k]}"
+        return self.places[k], f"{found}; expected ascending rows and columns, and {header.name} has {header.rows} rows"
 
 
-def check_string(header: Header, string: String, before: String | None) -> str:
-    """What is wrong with where a string is; empty if nothing is."""
-    if string.count < 1 or string.row < 0 or string.row + string.count > header.rows:
-        last = string.row + string.count
-        return f"rows {string.row + 1} to {last} of column {string.column + 1}; {header.name} has {header.rows} rows"
-    if before is not None and (before.column, before.row + before.count) > (string.column, string.row):
-        return (
-            f"row {string.row + 1} of column {string.column + 1} is out of order; expected ascending rows and columns"
-        )
-    return ""
-
-
-def matrix(file: FileBytes, header: Header, strings: list[String], values: np.ndarray) -> FileMatrix:
+def matrix(file: FileBytes, header: Header, strings: Strings, values: np.ndarray) -> FileMatrix:
     """The matrix of its strings; values: of all strings, one after the other."""
-    if header.problem:
-        return unusable(header.name, header.problem)
-    counts = np.array([s.count for s in strings], dtype=np.int64)
+    counts = np.array(strings.counts, dtype=np.int64)
     starts = np.repeat(np.cumsum(counts) - counts, counts)
-    rows = np.repeat(np.array([s.row for s in strings], dtype=np.int64), counts) + np.arange(len(values)) - starts
-    columns = np.repeat(np.array([s.column for s in strings], dtype=np.int64), counts)
+    rows = np.repeat(np.array(strings.rows, dtype=np.int64) - 1, counts) + np.arange(len(values)) - starts
+    columns = np.repeat(np.array(strings.columns, dtype=np.int64) - 1, counts)
     there = values != 0.0
     entries = (rows[there], columns[there], values[there])
     made = partial(symmetric, file, *entries, header.rows, None, of_halves=header.form == 6, name=header.name)

@@ -8,7 +8,7 @@ import numpy as np
 
 from spanloop.flexible.files.file_bytes import FileBytes
 from spanloop.flexible.files.file_matrix import FileMatrix, unusable
-from spanloop.flexible.files.nastran.op4 import Header, String, check_string, matrix
+from spanloop.flexible.files.nastran.op4 import Header, Strings, matrix
 
 _HEADERS = {24: 4, 48: 8}  # bytes of a header's record, and of an integer in it
 
@@ -76,8 +76,7 @@ def _matrix(records: _Records) -> FileMatrix:
     file = records.file
     header, size = _header(records)
     types = _Types.of(records.order, size, header.kind)
-    strings: list[String] = []
-    parts: list[np.ndarray] = []
+    strings = Strings()
     while True:
         content = records.take(f"a column of {header.name}")
         if len(content) < 3 * size or len(content) % size:
@@ -91,11 +90,14 @@ def _matrix(records: _Records) -> FileMatrix:
                 f"column {column}, row {row} with {words} words in a record of {len(content)} bytes; "
                 f"expected a column of {header.name} and {len(content) // size - 3} words",
             )
-        if not header.problem:
-            _column(records, header, types, content[3 * size :], (column, row), strings, parts)
+        if not header.problem and words:
+            _add_column(records, header, types, content, strings)
     if header.problem:
         return unusable(header.name, header.problem)
-    values = np.concatenate(parts).astype(float) if parts else np.zeros(0)
+    complaint = strings.complaint(header)
+    if complaint:
+        file.fail_at(*complaint)
+    values = _values(file, types, strings)
     if not np.isfinite(values).all():
         file.fail(None, f"matrix {header.name} contains numbers that are not finite")
     return matrix(file, header, strings, values)
@@ -116,37 +118,41 @@ def _header(records: _Records) -> tuple[Header, int]:
     return header, size
 
 
-def _column(
-    records: _Records,
-    header: Header,
-    types: _Types,
-    body: bytes,
-    place: tuple[int, int],
-    strings: list[String],
-    parts: list[np.ndarray],
-) -> None:
-    """Append the strings and values of a column. place: column and first row, from one; row 0 if it is sparse."""
-    column, row = place
-    size, at = types.integer.itemsize, 0
-    while at < len(body):
-        length = len(body)
-        if row == 0:
-            heads = 2 if header.is_big else 1
-            if at + heads * size > len(body):
-                records.file.fail_at(records.start + 3 * size + at, "a string is cut off at the end of its record")
-            first, *second = (int(x) for x in np.frombuffer(body, types.integer, heads, at))
-            words, start = (first - 1, second[0]) if second else (first // 65536 - 1, first % 65536)
-            at += heads * size
-            length = words * size
+def _add_column(records: _Records, header: Header, types: _Types, content: bytes, strings: Strings) -> None:
+    """Add the strings of a column's record; their places are those of their values."""
+    size = types.integer.itemsize
+    column, row, *heads = np.frombuffer(content, types.integer).tolist()
+    if row > 0:
+        count, rest = divmod(len(heads) - 1, types.words)
+        if rest:
+            records.file.fail_at(
+                records.start, f"column {column} has {len(heads) - 1} words; expected a multiple of {types.words}"
+            )
+        strings.add(column, row, count, records.start + 3 * size)
+        return
+    at, end = 1, len(heads)  # heads[0] is the number of words
+    while at < end:
+        if header.is_big:
+            words, first = heads[at] - 1, heads[at + 1] if at + 1 < end else 0
+            begin = at + 2
         else:
-            start = row
-        count, rest = divmod(length, size * types.words)
-        string = String(column - 1, start - 1, count)
-        complaint = check_string(header, string, strings[-1] if strings else None)
-        if not complaint and (rest or at + length > len(body)):
-            complaint = f"a string of {length} bytes does not fit column {column}"
-        if complaint:
-            records.file.fail_at(records.start + 3 * size + at, complaint)
-        strings.append(string)
-        parts.append(np.frombuffer(body, types.value, count, at))
-        at += length
+            words, first = heads[at] // 65536 - 1, heads[at] % 65536
+            begin = at + 1
+        count, rest = divmod(words, types.words)
+        if count < 1 or rest or begin + words > end:
+            place = records.start + (2 + at) * size
+            records.file.fail_at(place, f"a string of {words} words does not fit column {column} of {header.name}")
+        strings.add(column, first, count, records.start + (2 + begin) * size)
+        at = begin + words
+
+
+def _values(file: FileBytes, types: _Types, strings: Strings) -> np.ndarray:
+    """The values of all strings, gathered at once: the file as words of four bytes, of which a value has one or two."""
+    per_value = types.value.itemsize // 4
+    counts = np.array(strings.counts, dtype=np.int64)
+    starts = np.array(strings.places, dtype=np.int64) // 4  # every record has a multiple of four bytes
+    within = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+    first = np.repeat(starts, counts) + per_value * within
+    words = np.frombuffer(file.data, np.uint32, len(file.data) // 4)
+    gathered = np.stack([words[first + k] for k in range(per_value)], axis=1)
+    return gathered.reshape(-1).view(types.value).astype(float)

@@ -8,7 +8,7 @@ import numpy as np
 
 from spanloop.flexible.files.file_bytes import FileBytes
 from spanloop.flexible.files.file_matrix import FileMatrix, unusable
-from spanloop.flexible.files.nastran.op4 import Header, String, check_string, matrix
+from spanloop.flexible.files.nastran.op4 import Header, Strings, matrix
 from spanloop.flexible.files.number_table import fixed_width, whole
 
 _FORMAT = re.compile(r"(?:1P,?)?(\d+)[ED](\d+)\.\d+\s*\Z", re.IGNORECASE)
@@ -60,7 +60,7 @@ def _matrix(cursor: _Cursor) -> FileMatrix:
     """The next matrix: its header, its columns, and the column beyond the last one."""
     file = cursor.file
     header, per_line, width = _header(cursor)
-    strings: list[String] = []
+    strings = Strings()
     values: list[tuple[int, int]] = []  # number and count of fields of lines with values
     while True:
         column, row, words = cursor.integers(3, "column, first row, number of words")
@@ -68,18 +68,21 @@ def _matrix(cursor: _Cursor) -> FileMatrix:
             _take_values(cursor, max(words, 1), per_line)
             break
         if row > 0:
-            strings.append(_checked(cursor, header, String(column - 1, row - 1, words), strings))
+            strings.add(column, row, words, cursor.line)
             values += _take_values(cursor, words, per_line)
             continue
         while words > 0:
-            string, used = _string(cursor, header, column)
+            row, count, used = _string(cursor, header)
             words -= used
             if words < 0:
                 file.fail(cursor.line, f"the string goes {-words} words beyond the end of column {column}")
-            strings.append(_checked(cursor, header, string, strings))
-            values += _take_values(cursor, string.count * (2 if header.kind > 2 else 1), per_line)
+            strings.add(column, row, count, cursor.line)
+            values += _take_values(cursor, count * (2 if header.kind > 2 else 1), per_line)
     if header.problem:
         return unusable(header.name, header.problem)
+    complaint = strings.complaint(header)
+    if complaint:
+        file.fail(*complaint)
     lines = [cursor.lines[number - 1] for number, _ in values]
     numbers = fixed_width(file, lines, [n for n, _ in values], [c for _, c in values], width)
     return matrix(file, header, strings, numbers)
@@ -110,8 +113,8 @@ def _header(cursor: _Cursor) -> tuple[Header, int, int]:
     return header, per_line, width
 
 
-def _string(cursor: _Cursor, header: Header, column: int) -> tuple[String, int]:
-    """The string that begins in the next line, and how many words of its column it uses."""
+def _string(cursor: _Cursor, header: Header) -> tuple[int, int, int]:
+    """First row and values of the string that begins in the next line, and how many words of its column it uses."""
     if header.is_big:
         words, row = cursor.integers(2, "number of words, first row")
         words, used = words - 1, words + 1
@@ -121,15 +124,7 @@ def _string(cursor: _Cursor, header: Header, column: int) -> tuple[String, int]:
     per_value = {1: 1, 2: 2, 3: 2, 4: 4}[header.kind]
     if words < 1 or words % per_value:
         cursor.file.fail(cursor.line, f"a string has {words} words; expected a multiple of {per_value}")
-    return String(column - 1, row - 1, words // per_value), used
-
-
-def _checked(cursor: _Cursor, header: Header, string: String, before: list[String]) -> String:
-    if header.kind < 3:  # complex matrices are passed over
-        complaint = check_string(header, string, before[-1] if before else None)
-        if complaint:
-            cursor.file.fail(cursor.line, complaint)
-    return string
+    return row, words // per_value, used
 
 
 def _take_values(cursor: _Cursor, count: int, per_line: int) -> list[tuple[int, int]]:
