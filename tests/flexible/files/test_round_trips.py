@@ -154,8 +154,8 @@ def test_calculix_with_nodes_of_input_or_result(seed, short, tmp_path):
 
 
 def test_a_short_result_file_of_calculix(tmp_path):
-    from spanloop.flexible.files import calculix
     from spanloop.flexible.files.file_bytes import read_bytes
+    from spanloop.flexible.files.formats import calculix
 
     positions = np.random.default_rng(3).normal(size=(3, 3))
     nodes = calculix.read_nodes(read_bytes(put(tmp_path, "a.frd", write.frd([1, 2, 30], positions, True)), "nodes"))

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.flexible.files import sid
 from spanloop.flexible.files.file_bytes import read_bytes
+from spanloop.flexible.files.formats import sid
 from spanloop.flexible.files.matrix_choice import mass_and_stiffness
 from spanloop.flexible.files.node_choice import chosen_nodes
 from spanloop.flexible.files.opened_files import OpenedFiles, PathLike

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from spanloop.errors import FileError, InputError, UnsupportedError, listed, nearest
-from spanloop.flexible.files import abaqus_matrix, calculix, harwell_boeing, matrix_market, npz
 from spanloop.flexible.files.file_bytes import FileBytes
 from spanloop.flexible.files.file_matrix import FileMatrix
 from spanloop.flexible.files.file_nodes import FileNodes
-from spanloop.flexible.files.nastran import dmig, op4
+from spanloop.flexible.files.formats import abaqus_matrix, calculix, harwell_boeing, matrix_market, npz
+from spanloop.flexible.files.formats.nastran import dmig, op4
 from spanloop.flexible.files.opened_files import OpenedFiles, PathLike
 
 MATRICES = {

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from spanloop.errors import InputError, nearest
-from spanloop.flexible.files import abaqus_nodes, calculix, npz
 from spanloop.flexible.files.file_nodes import FileNodes
-from spanloop.flexible.files.nastran import bulk_nodes
+from spanloop.flexible.files.formats import abaqus_nodes, calculix, npz
+from spanloop.flexible.files.formats.nastran import bulk_nodes
 from spanloop.flexible.files.opened_files import OpenedFiles
 
 NODES = {

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from spanloop.errors import FileError, InputError, SpanloopWarning, listed
-from spanloop.flexible.files import calculix
 from spanloop.flexible.files.file_nodes import FileNodes
+from spanloop.flexible.files.formats import calculix
 from spanloop.flexible.files.matrix_choice import Chosen
 from spanloop.flexible.files.opened_files import OpenedFiles
 

@@ -11,7 +11,7 @@ from spanloop.flexible.finite_elements import FiniteElements
 
 LARGE = 500.0  # m
 DENSE, LIGHT = 2.3e4, 1e-5  # kg/m³ over the box around the body: osmium; a hundredth of a gram in a cubic metre
-FLAT = 1e-3  # of the largest side of the box
+FLAT = 1e-3  # of the largest side of the box: plates, beams
 
 
 def warn_of_units(body: FiniteElements, units: str) -> None:
@@ -25,7 +25,10 @@ def warn_of_units(body: FiniteElements, units: str) -> None:
         _say(f"{said} is {sides.max():.3g} m long. {advice}")
         return
     volume = float(np.prod(np.maximum(sides, FLAT * sides.max())))
-    if volume > 0.0 and mass > 0.0 and not LIGHT < mass / volume < DENSE:
+    is_solid = sides.min() > FLAT * sides.max()  # the thickness of others is not in the positions
+    if mass > LIGHT * volume > 0.0 and not (is_solid and mass > DENSE * volume):
+        return
+    if mass > 0.0 and volume > 0.0:
         _say(f"{said} has {mass:.3g} kg in a box of {sides[0]:.3g} x {sides[1]:.3g} x {sides[2]:.3g} m. {advice}")
 
 

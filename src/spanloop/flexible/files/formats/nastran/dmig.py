@@ -17,7 +17,7 @@ import numpy as np
 
 from spanloop.flexible.files.file_bytes import FileBytes
 from spanloop.flexible.files.file_matrix import FileMatrix, of_labelled, unusable
-from spanloop.flexible.files.nastran.cards import Card, cards
+from spanloop.flexible.files.formats.nastran.cards import Card, cards
 from spanloop.flexible.files.number_table import real, whole
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from spanloop.flexible.files.file_bytes import FileBytes
 from spanloop.flexible.files.file_matrix import FileMatrix, unusable
-from spanloop.flexible.files.nastran.op4 import Header, Strings, matrix
+from spanloop.flexible.files.formats.nastran.op4 import Header, Strings, matrix
 
 _HEADERS = {24: 4, 48: 8}  # bytes of a header's record, and of an integer in it
 

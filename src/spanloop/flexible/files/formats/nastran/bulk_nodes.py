@@ -8,7 +8,7 @@ import numpy as np
 
 from spanloop.flexible.files.file_bytes import FileBytes
 from spanloop.flexible.files.file_nodes import FileNodes, nodes
-from spanloop.flexible.files.nastran.cards import Card, cards
+from spanloop.flexible.files.formats.nastran.cards import Card, cards
 from spanloop.flexible.files.number_table import real, whole
 
 _OTHER_SYSTEMS = ("CORD1R", "CORD1C", "CORD1S", "CORD2C", "CORD2S", "CORD3G")

@@ -103,6 +103,6 @@ def matrix(file: FileBytes, header: Header, strings: Strings, values: np.ndarray
 
 def read(file: FileBytes) -> list[FileMatrix]:
     """All matrices of an OP4 file, text or binary."""
-    from spanloop.flexible.files.nastran import op4_binary, op4_text
+    from spanloop.flexible.files.formats.nastran import op4_binary, op4_text
 
     return op4_binary.read(file) if op4_binary.is_binary(file.data) else op4_text.read(file)

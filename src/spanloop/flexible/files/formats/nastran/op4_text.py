@@ -8,7 +8,7 @@ import numpy as np
 
 from spanloop.flexible.files.file_bytes import FileBytes
 from spanloop.flexible.files.file_matrix import FileMatrix, unusable
-from spanloop.flexible.files.nastran.op4 import Header, Strings, matrix
+from spanloop.flexible.files.formats.nastran.op4 import Header, Strings, matrix
 from spanloop.flexible.files.number_table import fixed_width, whole
 
 _FORMAT = re.compile(r"(?:1P,?)?(\d+)[ED](\d+)\.\d+\s*\Z", re.IGNORECASE)
