@@ -12,6 +12,7 @@ import tracemalloc
 import warnings
 from collections import Counter
 
+import numpy as np
 import pytest
 from mutated_finite_elements import Damage, damaged, formats, put
 
@@ -82,6 +83,23 @@ def test_a_matrix_file_that_is_cut_off_is_refused_or_warned_about(tmp_path):
                     found = outcome(damage, tmp_path)
                 is_noticed = found != "read" or any("cut off" in str(w.message) for w in caught)
                 assert is_noticed, f"{name}: {file} cut at {at} of {len(data)} bytes"
+
+
+@pytest.mark.parametrize("name", [x for x in formats() if x not in ("npz", "op4 binary", "op4 wide", "frd")])
+def test_lines_that_end_as_on_windows_are_read_alike(name, tmp_path):
+    whole = formats()[name]
+    found = []
+    for end in (b"\n", b"\r\n"):
+        files = {n: x.replace(b"\n", end) for n, x in whole.files.items()}
+        put(Damage(name, files, whole.arguments, "", ""), tmp_path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SpanloopWarning)
+            if whole.arguments is None:
+                found.append(sl.flexible.load_modal(tmp_path / "body.sid").terms["Ct"].constant)
+            else:
+                body = sl.flexible.load(**{k: tmp_path / v for k, v in whole.arguments.items()})
+                found.append(np.concatenate([body.stiffness.toarray().ravel(), body.positions.ravel()]))
+    assert (found[0] == found[1]).all()
 
 
 @pytest.mark.slow

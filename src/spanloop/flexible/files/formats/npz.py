@@ -13,12 +13,11 @@ from __future__ import annotations
 import io
 import math
 import zipfile
-import zlib
 from functools import partial
 
 import numpy as np
 
-from spanloop.errors import nearest
+from spanloop.errors import SpanloopError, nearest
 from spanloop.flexible.files.file_bytes import LARGEST, FileBytes
 from spanloop.flexible.files.file_matrix import FileMatrix, symmetric
 from spanloop.flexible.files.file_nodes import FileNodes
@@ -50,12 +49,14 @@ def _arrays(file: FileBytes) -> dict[str, np.ndarray]:
             name = info.filename.removesuffix(".npy")
             if name not in KEYS:
                 file.fail(None, f"it has an array {name[:60]!r}, which is not known; {nearest(name[:60], KEYS)}")
+            if name in found:
+                file.fail(None, f"it has array {name} twice")
             if sum(x.file_size for x in archive.infolist()) > LARGEST:
                 file.fail(None, f"its arrays take more than {LARGEST // 2**20} MB")
             found[name] = _unpacked(file, name, archive.read(info))
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError) as error:
-        if type(error).__module__.startswith("spanloop"):
-            raise
+    except SpanloopError:
+        raise
+    except Exception as error:  # whatever parsers raise
         file.fail(None, f"is damaged ({str(error)[:100]}); expected an .npz that NumPy has written")
     return found
 
