@@ -93,6 +93,20 @@ def test_matrices_that_are_not_symmetric(files):
     )
 
 
+def test_other_matrices_of_a_file_need_not_be_symmetric(files):
+    (files / "b.op4").write_text(write.op4_text({"BGG": np.triu(np.ones((12, 12))) + 1.0, "K": STIFFNESS, "M": MASS}))
+    assert (sl.flexible.load("b.op4", nodes="body.bdf").mass.toarray() == MASS).all()
+    refused(
+        FileError,
+        "BGG",
+        "differs from its mirror image",
+        path="b.op4",
+        nodes="body.bdf",
+        mass_name="K",
+        stiffness_name="BGG",
+    )
+
+
 def test_coordinate_systems_that_are_not_rectangular(files):
     (files / "c.bdf").write_text("CORD2C,5,,0.,0.,0.,0.,0.,1.\n,1.,0.,0.\nGRID,1,5,1.,90.,0.\nGRID,2,,1.,0.,0.\n")
     refused(FileError, "c.bdf:1: CORD2C 5 is not supported, and line 3 uses it", path="two.op4", nodes="c.bdf")

@@ -17,7 +17,7 @@ FLAT = 1e-3  # of the largest side of the box: plates, beams
 def warn_of_units(body: FiniteElements, units: str) -> None:
     """Warn if size or density are those of another unit."""
     sides = np.ptp(body.positions, axis=0)
-    along = [(body.dofs[:, 1] == k).astype(float) for k in range(3)]
+    along = [((body.dofs[:, 1] == k) & (body.dofs[:, 0] >= 0)).astype(float) for k in range(3)]
     mass = max(float(x @ (body.mass @ x)) for x in along)
     said = f"{body.source.partition(' (')[0]}: read with units={units!r}, the body"
     advice = f'Are its units others, such as units="{"mm t s" if units == "m kg s" else "m kg s"}"?'

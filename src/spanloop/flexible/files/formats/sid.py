@@ -2,7 +2,7 @@
 
 The file is a tree of blocks, `name ... end name`. A block of a Taylor expansion has order, nrow, ncol, nq, nqn,
 structure (0 zero, 1 diagonal, 2 symmetric, 3 general, 4 unit), and entries m0(i, j), m1(i, k, j) that are not zero:
-M(q) = M0 + Σ_k M1[:, k, :] q_k. [Wallrapp 1994, doi:10.1080/08905459408905214]
+M(q) = M0 + Σ_k M1[:, k, :] q_k. [Wallrapp1994]
 """
 
 from __future__ import annotations
@@ -57,9 +57,8 @@ class ModalData:
 
     @property
     def stiffening(self) -> bool:
-        """Whether the file has geometric stiffness (a first-order term of ksigma, Ct, Ge or Oe, or of a node's phi)."""
-        of_body = (self.terms[name].slope for name in ("ksigma", "Ct") if name in self.terms)
-        return any(slope.any() for slope in of_body) or any(node.translation.slope.any() for node in self.nodes)
+        """Whether the file has geometric stiffness: the slopes of Ct and of the nodes' phi are nothing else."""
+        return bool(self.terms["Ct"].slope.any()) or any(node.translation.slope.any() for node in self.nodes)
 
 
 def read(file: FileBytes) -> ModalData:
