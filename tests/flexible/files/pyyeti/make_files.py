@@ -1,6 +1,6 @@
 """Write the files of this folder with pyyeti 1.4.7: python make_files.py, in an environment of its own.
 
-pyyeti pins numba, and so another llvmlite than ours: it is no dependency of the tests, its files are kept instead.
+pyyeti needs numba, which pins llvmlite: it is no dependency of the tests, its files are kept instead.
 `expected.npz` has the matrices as NumPy has them, in double precision, before pyyeti prints them.
 """
 
