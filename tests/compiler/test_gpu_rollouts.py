@@ -9,12 +9,14 @@ import subprocess
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
+from driver_double import doubled_driver
 
 import spanloop as sl
 from spanloop.compiler.lower import Schedule
 from spanloop.compiler.lower.adjoint import adjoint
-from spanloop.compiler.lower.schedule import Call
+from spanloop.compiler.lower.schedule import Call, array_of
 from spanloop.compiler.lower.tangent import tangent
+from spanloop.compiler.render import rollout as rendered
 from spanloop.compiler.render.gpu.rollout import NAME, OPTIMISED, WAYS, host_rollout, way_of
 from spanloop.compiler.render.rollout import distant
 from spanloop.compiler.runtime import arrays, machine
@@ -154,6 +156,31 @@ def test_counts_add_up_from_launch_to_launch():
     parts = _Parts(own, x, np.ascontiguousarray(problem.constants), controls, why, counts, steps, None, None, None)
     _by_threads(s, "float64", parts)
     np.testing.assert_array_equal(counts, 7 + STEPS)
+
+
+def test_arrays_that_are_too_large_for_a_thread_are_in_its_part_of_the_memory(monkeypatch):
+    problem, s = _case("loop", "float64")
+    expected = _states(problem, s, "float64")
+    why, controls, steps = np.zeros(RUNS, np.uint8), np.zeros((1, 1, s.width(s.controls))), Steps(0.0, H, 0, STEPS)
+    constants = np.ascontiguousarray(problem.constants)
+    found = expected.copy()
+    Rollout("test loop", lambda: s).run(expected, constants, controls, why, steps)
+    monkeypatch.setattr(rendered, "NEAR", 2)
+    far, size = distant(s, "double", 1)
+    assert far
+    local = rendered._plan_functions(s, far)
+    for c in s.calls():  # what is far for one call of a plan is not said to be local
+        places = zip(local[id(c.plan)].arguments, (*c.reads, *c.writes), strict=True)
+        assert not any(array_of(place) in far and x in local[id(c.plan)].local for x, place in places)
+    assert any(f.local for f in local.values())
+    with doubled_driver(monkeypatch) as double:
+        own = GpuRollout("test of far arrays", lambda: s, way="local")
+        own.run(found, constants, controls, why, steps)
+        assert own.facts["memory"] == size
+        assert own.memory(10**6) == own.memory(10**7) == size * 4 * 2048  # threads at once on four multiprocessors
+        assert own.blocks(100) * 64 >= 100
+        assert double.failed == 0
+    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.slow
