@@ -11,8 +11,8 @@ import spanloop
 HOUSE = Path(spanloop.__file__).parent
 ROOMS = (
     "errors", "types", "math", "joints", "flexible", "model", "zoo", "topology", "sweeps", "algorithms", "compiler",
-    "kernels", "loops", "reach", "contacts", "derivatives", "linear", "dynamics", "papers", "bridges", "torch",
-    "trajectory", "simulation", "exports", "view", "cli",
+    "kernels", "loops", "reach", "contacts", "derivatives", "linear", "dynamics", "papers", "bridges", "jax", "torch",
+    "trajectory", "simulation", "envs", "exports", "view", "cli",
 )  # fmt: skip
 FACE = {  # run.plot, run.continued, model.page, modes.page, linear.bode: one line each, imported late
     "model/model.py": ("view",),

@@ -42,6 +42,7 @@ _PUBLIC = {
 _MODULES = {
     "contacts": "spanloop.contacts",
     "control": "spanloop.simulation.control",
+    "envs": "spanloop.envs",
     "errors": "spanloop.errors",
     "events": "spanloop.simulation.events",
     "flexible": "spanloop.flexible",
@@ -68,6 +69,7 @@ __all__ = [
     "compile",
     "contacts",
     "control",
+    "envs",
     "events",
     "export",
     "flexible",
@@ -88,7 +90,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from spanloop import contacts, flexible, joints, papers, zoo
+    from spanloop import contacts, envs, flexible, joints, papers, zoo
     from spanloop.algorithms.closed.model_operators import operators
     from spanloop.dynamics import Dynamics
     from spanloop.errors import SpanloopError, SpanloopWarning

@@ -14,8 +14,8 @@ try:
 except ImportError as error:
     raise ImportError(f"spanloop.torch needs PyTorch ({error}); try: pip install 'spanloop[torch]'") from None
 
+from spanloop.bridges.call_inputs import check_options
 from spanloop.bridges.torch_function import TorchFunction
-from spanloop.errors import InputError
 from spanloop.model import Model
 
 __all__ = [
@@ -30,14 +30,11 @@ __all__ = [
     "mass_matrix",
     "pose",
 ]
-_OWN = ("derivative", "wrt", "dtype", "target")
 
 
 def function(model: Model, name: str, **options: Any) -> TorchFunction:
     """Return a function of the catalog as a callable on tensors; options: those of sl.compile, as frame="link6"."""
-    for option in _OWN:
-        if option in options:
-            raise InputError(f"{name}: {option} follows from the tensors of a call; leave it out")
+    check_options(name, options, "tensors")
     return TorchFunction(model, name, options)
 
 

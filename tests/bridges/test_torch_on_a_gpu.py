@@ -40,7 +40,7 @@ def test_values_and_gradients_agree_with_the_cpu(name, dtype, count):
     model, given = states(name, count, dtype)
     f = bridge.forward_dynamics(model)
     bound = 1e-10 if dtype == torch.float64 else 1e-3
-    on_gpu, on_cpu = ([x.to(d).requires_grad_() for x in given] for d in ("cuda", "cpu"))
+    on_gpu, on_cpu = ([x.to(d, copy=True).requires_grad_() for x in given] for d in ("cuda", "cpu"))
     a, b = f(*on_gpu), f(*on_cpu)
     assert a.is_cuda
     assert close(a.detach(), b.detach(), bound)

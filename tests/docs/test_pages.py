@@ -29,7 +29,7 @@ def test_the_examples_run(page, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["grasps.md", "gradients.md"])
+@pytest.mark.parametrize("page", ["grasps.md", "gradients.md", "jax.md"])
 def test_the_examples_of_a_page_that_continue_each_other_run(page):
     blocks = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.S)
     exec(compile("\n".join(blocks), page, "exec"), {"__name__": "example"})

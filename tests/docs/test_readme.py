@@ -18,7 +18,7 @@ def blocks(language: str, text: str = README) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
 
 
-CONTINUED = {"gradients.md", "grasps.md"}  # one example in several blocks, which test_pages.py runs together
+CONTINUED = {"gradients.md", "grasps.md", "jax.md"}  # one example in several blocks, which test_pages.py runs together
 NEEDING = {"torch.md"}  # pages for libraries that need not be installed, with a test of their own
 PYTHON = {
     f"{page.relative_to(ROOT).as_posix()} block {k}": block

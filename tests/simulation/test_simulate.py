@@ -755,7 +755,7 @@ def test_callbacks_are_checked():
 
 def test_the_signature_is_short_and_every_argument_is_documented():
     names = list(inspect.signature(sl.simulate).parameters)
-    assert len(names) <= 18
+    assert len(names) <= 19
     for name in names:
         assert f"        {name}: " in sl.simulate.__doc__, name
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import torch
 
+from spanloop.bridges.call_inputs import in_order
 from spanloop.bridges.torch_autograd import Value, in_front
 from spanloop.bridges.torch_kernels import DTYPES, Kernels
-from spanloop.errors import InputError, nearest
+from spanloop.errors import InputError
 from spanloop.model import Model
 
 _numbers = itertools.count()
@@ -48,12 +49,7 @@ class TorchFunction:
         return Value.apply(self.kernels, quiet, *inputs)
 
     def _checked(self, inputs: tuple[Any, ...], named: Mapping[str, Any]) -> list[torch.Tensor]:
-        for name in named:
-            if name not in self.inputs:
-                raise InputError(f"{self.name}: there is no input {name!r}; {nearest(name, self.inputs)}")
-        given = [*inputs, *(named[n] for n in self.inputs[len(inputs) :] if n in named)]
-        if len(given) != len(self.inputs) or len(inputs) + len(named) != len(self.inputs):
-            raise InputError(f"{self.name} takes {', '.join(self.inputs)}; {len(inputs) + len(named)} were given")
+        given = in_order(self.name, self.inputs, inputs, named)
         like = next((x for x in given if isinstance(x, torch.Tensor)), None)
         tensors = [self._packed(n, x, like) for n, x in zip(self.inputs, given, strict=True)]
         for name, size, x in zip(self.inputs, self.kernels.sizes, tensors, strict=True):

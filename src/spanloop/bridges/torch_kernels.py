@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
+from spanloop.bridges.call_inputs import moves_freely
 from spanloop.compiler.runtime.gpu.tensors import answered
 from spanloop.errors import InputError, StateWarning, UnsupportedError
-from spanloop.joints.kind import JointKind
 from spanloop.kernels.compile import compile
 from spanloop.kernels.lowering import POSITIONS
 from spanloop.model import Model
@@ -28,7 +28,7 @@ class Kernels:
         self.names = tuple(n for n, _ in first.inputs)
         self.sizes = tuple(k for _, k in first.inputs)
         self.shape: tuple[int, ...] = first.shape
-        self.moves_freely = any(type(j.kind).rates is not JointKind.rates for j in model.joints)
+        self.moves_freely = moves_freely(model)
         self._known: dict[Any, Any] = {}
 
     def value(self, inputs: Sequence[torch.Tensor]) -> torch.Tensor:

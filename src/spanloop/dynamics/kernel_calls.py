@@ -67,6 +67,11 @@ class KernelCalls:
         """What happens where loops lose rank: "raise" or "minimum_norm"."""
         return str(self._options["on_singular"])
 
+    @property
+    def target(self) -> str:
+        """What computes: "cpu", "cuda" or "python"."""
+        return str(self._options["target"])
+
     def kernel(self, function: str, **options: Any) -> Any:
         """The compiled kernel behind a call, with its operations, plan and source.
 

@@ -50,9 +50,14 @@ class Checkpoint:
                 f"checkpoint {error}. The simulation did not start: choose a file in a folder that can be written to"
             ) from None
 
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to write the file."""
+        return time.perf_counter() >= self.next
+
     def keep(self, p: Progress, now: bool = False) -> None:
         """Write the file if it is time, or now; if that fails, the run goes on with one warning."""
-        if not now and time.perf_counter() < self.next:
+        if not now and not self.is_due:
             return
         try:
             if self._state_is_kept():

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from spanloop.compiler.runtime.gpu.device_runs import DeviceRuns
+from spanloop.compiler.runtime.gpu.driver import Device
 from spanloop.contacts.settings import Settings
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, SpanloopError, SpanloopWarning, UnsupportedError
@@ -21,7 +23,15 @@ from spanloop.simulation.controllers import Callback, Controller
 from spanloop.simulation.events.event_log import logged_width
 from spanloop.simulation.events.kinds import Event
 from spanloop.simulation.integrators import adaptive
-from spanloop.simulation.integrators.integrator import ADAPTIVE, AUTO, FIXED_STEP, ORDER, Integrator, rollout
+from spanloop.simulation.integrators.integrator import (
+    ADAPTIVE,
+    AUTO,
+    FIXED_STEP,
+    ORDER,
+    Integrator,
+    gpu_rollout,
+    rollout,
+)
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import End, Problem, Samples
 from spanloop.simulation.recipe import Recipe
@@ -70,6 +80,7 @@ def simulate(
     contacts: str | Settings = "steps",
     sample: float | None = None,
     start: float = 0.0,
+    target: str | None = None,
 ) -> Trajectory:
     """Simulate the motion of a mechanism from a state, over a duration.
 
@@ -119,6 +130,8 @@ def simulate(
             where that would be more than 20 million numbers. Adjusted, with a warning, if it does not divide the
             duration; run.times has the times.
         start: time of the initial state [s], from which controllers, forces and events count on; run.continued uses it.
+        target: "cpu", or "cuda" for fixed steps on an NVIDIA GPU, one thread a run; by default that of the integrator,
+            or "cuda" for a Dynamics with that target (docs/gpu.md).
 
     Returns:
         The Trajectory up to the end of each run; `outcome` has the reason why it ended. Ctrl-C returns what there is.
@@ -127,6 +140,7 @@ def simulate(
         InputError: an argument does not fit the model.
         StateError: a start or a torque is not finite, or a start is far from closed.
         UnsupportedError: the model cannot be simulated in this way.
+        DeviceError: target is "cuda", and there is no GPU, or its memory is too small.
 
     Example:
         >>> model, q = sl.zoo.four_bar(), sl.zoo.four_bar_start()
@@ -136,8 +150,8 @@ def simulate(
     """
     if not isinstance(model, Model | Dynamics):
         raise InputError(f"simulate: model is a {type(model).__name__}; expected a Model or a Dynamics")
+    chosen = with_target(integrator if isinstance(integrator, Integrator) else Integrator(integrator), model, target)
     robot = robot_of(model)
-    chosen = integrator if isinstance(integrator, Integrator) else Integrator(integrator)
     _refuse_integrator_as_method(method)
     given: dict[str, Any] = {
         "method": robot.method if method is None else method,
@@ -205,14 +219,30 @@ def _has_losses(model: Model, live: np.ndarray | None) -> bool:
     return bool(live[..., [k for k, n in enumerate(names) if "damping" in n or "stiffness" in n]].any())
 
 
+def with_target(integrator: Integrator, model: Model | Dynamics, target: str | None) -> Integrator:
+    """The integrator on the target that was asked for; DeviceError if that is a GPU and there is none."""
+    if target is None and isinstance(model, Dynamics) and model.target == "cuda":
+        target = "cuda"
+    if target is not None and target != integrator.target:
+        integrator = replace(integrator, target=target)
+    if integrator.target == "cuda":
+        Device.of()
+    return integrator
+
+
 def robot_of(model: Model | Dynamics) -> Dynamics:
-    """The dynamics of a model, kept for a while: simulations come in series."""
-    return model if isinstance(model, Dynamics) else _robot(model)
+    """The dynamics of a model, kept for a while: simulations come in series.
+
+    Starts and ends of runs are few states at a time: for them the CPU is faster, also where the steps are on a GPU.
+    """
+    if not isinstance(model, Dynamics):
+        return _robot(model)
+    return model if model.target != "cuda" else _robot(model.model, model.method, model.on_singular)
 
 
 @functools.lru_cache(maxsize=16)
-def _robot(model: Model) -> Dynamics:
-    return Dynamics(model)
+def _robot(model: Model, method: str | None = None, on_singular: str = "raise") -> Dynamics:
+    return Dynamics(model, method=method, on_singular=on_singular)
 
 
 def integrated(problem: Problem, times: Grid, integrator: Integrator) -> Trajectory:
@@ -228,7 +258,12 @@ def steps_taken(problem: Problem, times: Grid, integrator: Integrator) -> tuple[
     controls = problem.inputs.rows(problem.batch, times.steps, _state_of(problem, layout))
     constants = np.ascontiguousarray(problem.constants, compiled.dtype)
     logs = logged_width(problem.system) if problem.system.switching else 0
-    loop = TimeLoop(compiled, times, constants, controls, problem.applied.inputs, problem.start, logs)
+    on_device = None
+    if integrator.target == "cuda":
+        on_device = DeviceRuns(gpu_rollout(problem.system, problem.events, integrator.name, dtype))
+        if not callable(controls) and controls.shape[1] == 1:
+            controls = np.ascontiguousarray(controls, compiled.dtype)  # one array for all stretches: copied once
+    loop = TimeLoop(compiled, times, constants, controls, problem.applied.inputs, problem.start, logs, on_device)
     own = problem.model.nq + problem.model.nv + problem.applied.memory
     switched = sum(layout.sizes[name] for name in problem.system.switched)
     touching = sum(layout.sizes[name] for name in problem.system.contact_arrays)
@@ -254,7 +289,8 @@ def _run(problem: Problem, loop: TimeLoop, progress: Progress, integrator: Integ
     kept = None
     if integrator.checkpoint is not None:
         controls = "callback" if callable(loop.controls) else loop.controls
-        key = key_of(loop.rollout.key, loop.start, loop.grid, progress.state, loop.constants, controls)
+        own = loop.rollout.key + integrator.target * (integrator.target != "cpu")  # other roundings
+        key = key_of(own, loop.start, loop.grid, progress.state, loop.constants, controls)
         kept = Checkpoint(integrator.checkpoint, key, loop.grid.every, problem.inputs)
         kept.begin(progress)
     bar = ProgressBar(loop.grid.steps, loop.grid.h, len(progress.state), integrator.progress)
@@ -264,13 +300,15 @@ def _run(problem: Problem, loop: TimeLoop, progress: Progress, integrator: Integ
 
     def report(p: Progress) -> None:
         bar.draw(p.done)
-        if kept is not None:
+        if kept is not None and kept.is_due:
+            loop.fetch(p)
             kept.keep(p)
 
     try:
         loop.run(progress, report)
     except BaseException:  # of a callback, for example
         if kept is not None:
+            loop.fetch(progress)
             kept.keep(progress, now=True)
         raise
     finally:
@@ -309,6 +347,8 @@ def _trajectory(
         record[..., record.shape[-1] - touching :] if touching else None,
     )
     settings: dict[str, Any] = {"integrator": integrator.name, "step": g.h, "dtype": integrator.dtype}
+    if loop.on_device is not None:
+        settings["target"] = integrator.target
     if problem.stiff:
         settings["stiff"] = problem.stiff
     if p.resumed:

@@ -24,6 +24,7 @@ from spanloop.simulation.time_loop import Progress, TimeLoop
 from spanloop.trajectory import EndReason, Outcome
 
 RESOLVED = 1e-9  # of a step: how exactly an event is located
+MISSED = 1.0  # square roots of a rounding, of a step: so near its end an event may count as met
 TRIALS = 5000  # parts of a step on the way to a singular configuration
 MOST_PARTS = 50_000  # of all steps of a run that fail and are taken in parts
 CLOSE = 1e-4  # a margin that counts as near a singular configuration
@@ -131,6 +132,15 @@ class Termination:
         pairs = enumerate(zip(before[where], after[where], strict=True))
         return [j for j, (a, b) in pairs if a > 0.0 and not b > 0.0]
 
+    def _just_missed(self, before: np.ndarray, after: np.ndarray) -> int | None:
+        """The event that a step leads to but for rounding: a batch, or a GPU, rounds otherwise than one run does."""
+        where = self.layout.places["g"]
+        a, b = before[where].astype(float), after[where].astype(float)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            left = np.where((a > 0.0) & (b < a), b / (a - b), np.inf)  # steps to go on to it
+        near = MISSED * float(np.sqrt(np.finfo(before.dtype).eps))
+        return int(np.argmin(left)) if left.size and left.min() <= near else None
+
     def of(self, p: Progress, k: int) -> End:
         """The end of run k, which ended inside the rollout."""
         g = self.loop.grid
@@ -211,7 +221,10 @@ class Termination:
 
     def _event(self, step: _Step) -> End:
         """The first of the events that were met in this step."""
-        found = [(self._located(step, j), j) for j in self._met(step.begin, self._whole(step))]
+        whole = self._whole(step)
+        found = [(self._located(step, j), j) for j in self._met(step.begin, whole)]
+        if not found and (j := self._just_missed(step.begin, whole)) is not None:
+            found = [((1.0, whole), j)]
         if not found:  # in minimal coordinates, in parts, it is not met
             return self._failure(step)
         (share, state), j = min(found, key=lambda x: x[0][0])
@@ -383,7 +396,7 @@ class _Step:
         loop = self.owner.loop
         assert not callable(loop.controls)
         row = loop.controls[self.k : self.k + 1] if len(loop.controls) > 1 else loop.controls
-        return replace(loop, constants=self.constants, controls=row)
+        return replace(loop, constants=self.constants, controls=row, on_device=None)
 
     def part(self, share: float, start: np.ndarray | None = None, at: float = 0.0) -> np.ndarray | None:
         """The state after this share of the step, events ignored; None if it fails.

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spanloop.compiler.runtime import machine
+from spanloop.compiler.runtime.gpu.device_runs import DeviceRuns
+from spanloop.compiler.runtime.gpu.rollout import AnyRollout
 from spanloop.compiler.runtime.rollout import Rollout, Steps
 from spanloop.contacts.contact_arrays import CLOSED, TORQUES
 from spanloop.errors import InputError, SpanloopWarning
@@ -114,9 +116,15 @@ def positive(x: Any, name: str) -> float:
     return value
 
 
+_Taken = tuple[np.ndarray, np.ndarray, np.ndarray]  # state, why, counts
+
+
 @dataclass
 class Progress:
-    """The state of all runs after some steps: all that the time loop needs to continue."""
+    """The state of all runs after some steps: all that the time loop needs to continue.
+
+    On a GPU state and counts are those of the last `TimeLoop.fetch`.
+    """
 
     state: np.ndarray  # (n, width)
     why: np.ndarray  # (n,) bits of what ended a run; 0 for runs that go on
@@ -132,7 +140,10 @@ class Progress:
 
 @dataclass(frozen=True)
 class TimeLoop:
-    """A compiled rollout, its grid of times, and the inputs of its steps."""
+    """A compiled rollout, its grid of times, and the inputs of its steps.
+
+    on_device: the runs on a GPU, which takes the steps of all of them; the rollout, on the CPU, those of single ones.
+    """
 
     rollout: Rollout
     grid: Grid
@@ -141,12 +152,20 @@ class TimeLoop:
     inputs: int
     start: float = 0.0  # s
     logs: int = 0  # numbers in a row of the log of events
+    on_device: DeviceRuns | None = None
+
+    @property
+    def batch_rollout(self) -> AnyRollout:
+        """What takes steps of all runs."""
+        return self.rollout if self.on_device is None else self.on_device.rollout
 
     def begin(self, state: np.ndarray, recorded: int) -> Progress:
         """The progress before the first step; recorded: how many numbers of a row are kept as a sample."""
         n, dtype = len(state), self.rollout.dtype
         record = np.full((n, self.grid.samples, recorded), np.nan, dtype)
-        return Progress(np.ascontiguousarray(state, dtype), np.zeros(n, np.uint8), np.zeros(n, np.int64), record)
+        capacity = max(1, min(_LOGGED, _LOG_NUMBERS // max(1, n * self.logs)))
+        own = np.zeros(n, np.uint8), np.zeros(n, np.int64), record
+        return Progress(np.ascontiguousarray(state, dtype), *own, capacity=capacity)
 
     def advance(self, p: Progress, count: int) -> None:
         """Take `count` steps; with none, only the sample. An interrupted stretch changes nothing."""
@@ -154,27 +173,49 @@ class TimeLoop:
         record = p.record[:, p.done // g.every :] if p.done % g.every == 0 else None
         controls = self.controls
         if callable(controls):
+            self.fetch(p)
             controls = controls(self.start + p.done * g.h, p.state, p.done) if count else np.zeros((1, 1, self.inputs))
         elif controls.shape[1] > 1:
             controls = controls[:, p.done : p.done + count]
         controls = np.ascontiguousarray(controls, self.rollout.dtype)
+        take = self._on_cpu if self.on_device is None else self._on_gpu
+        n = len(p.state)
         while True:
-            state, why = p.state.copy(), p.why.copy()
-            log = np.empty((len(state), p.capacity, self.logs), self.rollout.dtype) if self.logs else None
-            logged = np.zeros(len(state), np.int64)
+            log = np.empty((n, p.capacity, self.logs), self.rollout.dtype) if self.logs else None
+            logged = np.zeros(n, np.int64)
             steps = Steps(self.start, g.h, p.done, count, g.every)
-            counts = self.rollout.run(state, self.constants, controls, why, steps, record, log, logged)
+            state, why, counts = take(p, controls, steps, record, log, logged)
             needed = int(logged.max(initial=0))
             if log is None or needed <= p.capacity:
                 break
-            if count == 1 or len(state) * needed * self.logs <= _LOG_NUMBERS:  # the same steps again, with a longer log
+            if count == 1 or n * needed * self.logs <= _LOG_NUMBERS:  # the same steps again, with a longer log
                 p.capacity = needed
             else:
                 count = count // 2
         if log is not None and needed:
-            runs, rows = np.repeat(np.arange(len(state)), logged), log[np.arange(p.capacity) < logged[:, None]]
+            runs, rows = np.repeat(np.arange(n), logged), log[np.arange(p.capacity) < logged[:, None]]
             p.log.append(np.column_stack([runs, rows]))
-        p.state, p.why, p.counts, p.done = state, why, p.counts + counts, p.done + count
+        p.state, p.why, p.counts, p.done = state, why, counts, p.done + count
+
+    def _on_cpu(self, p: Progress, controls, steps: Steps, record, log, logged) -> _Taken:
+        """State, why and counts after some steps; those of p stay as they are."""
+        state, why = p.state.copy(), p.why.copy()
+        counts = self.rollout.run(state, self.constants, controls, why, steps, record, log, logged)
+        return state, why, p.counts + counts
+
+    def _on_gpu(self, p: Progress, controls, steps: Steps, record, log, logged) -> _Taken:
+        """The same on the device, where the state stays. An earlier trial, or one that was interrupted, is undone."""
+        runs = self.on_device
+        assert runs is not None
+        if not runs.is_placed:
+            runs.place(p.state, self.constants, p.why, p.counts, p.done)
+        runs.advance(controls, steps, record, log, None if log is None else logged)
+        return p.state, runs.why(), p.counts
+
+    def fetch(self, p: Progress) -> None:
+        """Bring the state and the samples of all runs from the device, if they are there."""
+        if self.on_device is not None and self.on_device.is_placed:
+            p.state, p.why, p.counts = self.on_device.fetched(p.done)
 
     def run(self, p: Progress, report: Callable[[Progress], None]) -> None:
         """Take all steps, or those before an interrupt. report: called between stretches, which begin at samples.
@@ -183,15 +224,15 @@ class TimeLoop:
         """
         g, stepwise = self.grid, callable(self.controls)
         unit = 1 if stepwise else g.every
-        units = 1
+        units, most = 1, self._most_samples(p)
         try:
             while p.done < g.steps and not p.why.all():
                 began = time.perf_counter()
                 inside = 0 if stepwise else p.done % g.every  # the last stretch was cut between two samples
-                self.advance(p, min(g.every - inside if inside else units * unit, g.steps - p.done))
+                self.advance(p, min(g.every - inside if inside else min(units, most) * unit, g.steps - p.done))
                 pace = _STRETCH / max(time.perf_counter() - began, 1e-9)
                 if not stepwise:
-                    units = max(1, int(units * min(8.0, pace)))
+                    units = max(1, int(min(units, most) * min(8.0, pace)))
                 report(p)
             if stepwise:
                 self.advance(p, 0)
@@ -201,6 +242,13 @@ class TimeLoop:
             p.refused = str(error)
         except KeyboardInterrupt:
             p.interrupted = True
+        self.fetch(p)
+
+    def _most_samples(self, p: Progress) -> int:
+        """Samples of a stretch, at most: on a GPU those that its buffers hold."""
+        if self.on_device is None:
+            return self.grid.samples
+        return self.on_device.samples(p.record.shape[0] * p.record.shape[2])
 
     def outcome(self, p: Progress) -> Outcome:
         """The outcome of all runs that nothing ended inside the rollout."""
@@ -391,7 +439,7 @@ def expect_forces(loop: TimeLoop, p: Progress, layout: StateLayout) -> None:
     block = (f.stop - f.start) // closed.shape[1]
     for _ in range(_REPEATED):
         trial, why = p.state.copy(), p.why.copy()
-        loop.rollout.run(trial, loop.constants, controls, why, Steps(loop.start, loop.grid.h, 0, 1))
+        loop.batch_rollout.run(trial, loop.constants, controls, why, Steps(loop.start, loop.grid.h, 0, 1))
         well = closed & (why == 0)[:, None]
         p.state[:, f] = np.where(np.repeat(well, block, axis=1), trial[:, f], 0.0)
         for place in others:

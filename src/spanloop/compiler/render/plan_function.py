@@ -16,6 +16,8 @@ from spanloop.compiler.render.segments import Segments, cut
 from spanloop.compiler.render.single import PACK, input_places
 from spanloop.compiler.trace import INPUT, Expression
 
+LOCAL = 5  # address space of a thread's own memory on NVIDIA GPUs
+
 
 @dataclass(frozen=True)
 class PlanFunction:
@@ -24,6 +26,7 @@ class PlanFunction:
     name: str
     plan: Plan
     sizes: tuple[int, ...]
+    local: frozenset[str] = frozenset()  # parameters that always point to local memory of a GPU's thread
 
     def __post_init__(self):
         assert sum(self.sizes) == len(self.plan.outputs), (self.name, self.sizes, len(self.plan.outputs))
@@ -52,17 +55,25 @@ def function_source(s: PlanFunction, t: Real, pack: int = PACK) -> str:
         body = Body(t, _fetch(s, segments), pack)
         body.add(segments.pieces[0])
         _store(s, body, range(len(s.plan.outputs)))
-        return _function(s.name, head, body.lines)
+        return _function(s, s.name, body.lines)
     main = [f"%scratch = alloca [{max(segments.n_slots, 1)} x {t.value}], align 64"]
     functions = ""
     for k in range(len(segments.pieces)):
         main.append(f"call void @{s.name}.{k}({head}, ptr %scratch)")
-        functions += _function(f"{s.name}.{k}", f"{head}, ptr %scratch", _piece(s, segments, k, t, pack))
-    return functions + _function(s.name, head, main)
+        functions += _function(s, f"{s.name}.{k}", _piece(s, segments, k, t, pack), ("%scratch",))
+    return functions + f"define internal void @{s.name}({head}) #0 {{\n" + "\n".join(main) + "\nret void\n}\n"
 
 
-def _function(name: str, head: str, lines: Sequence[str]) -> str:
-    return f"define internal void @{name}({head}) #0 {{\n" + "\n".join(lines) + "\nret void\n}\n"
+def _function(s: PlanFunction, name: str, lines: Sequence[str], more: Sequence[str] = ()) -> str:
+    """One function with the parameters of s and more.
+
+    Pointers to local memory are cast to its address space and back: LLVM then reads and writes through the former.
+    """
+    local = [x for x in (*s.arguments, *more) if s.local and (x in s.local or x in more)]
+    head = ", ".join(f"ptr {x}.any" if x in local else f"ptr {x}" for x in (*s.arguments, *more))
+    casts = [f"{x}.local = addrspacecast ptr {x}.any to ptr addrspace({LOCAL})" for x in local]
+    casts += [f"{x} = addrspacecast ptr addrspace({LOCAL}) {x}.local to ptr" for x in local]
+    return f"define internal void @{name}({head}) #0 {{\n" + "\n".join([*casts, *lines]) + "\nret void\n}\n"
 
 
 def _piece(s: PlanFunction, segments: Segments, k: int, t: Real, pack: int) -> list[str]:

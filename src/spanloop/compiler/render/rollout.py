@@ -15,7 +15,8 @@ where arrays are that are too large for the stack (`distant`); each call has its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
+from dataclasses import replace
 from typing import Any
 
 from spanloop.compiler.lower.schedule import (
@@ -67,10 +68,13 @@ def distant(schedule: Schedule, real: str, width: int) -> tuple[dict[str, int], 
     return places, at
 
 
-def rollout(schedule: Schedule, real: str, width: int, pack: int = PACK) -> str:
-    """Source of `rollout` with `width` runs to a vector; pack: sines that share a vector where it has one lane."""
+def rollout(schedule: Schedule, real: str, width: int, pack: int = PACK, is_local: bool = False) -> str:
+    """Source of `rollout` with `width` runs to a vector; pack: sines that share a vector where it has one lane.
+
+    is_local: for a GPU, where what would be on the stack is in an address space of its own.
+    """
     t = Real(real, width)
-    plan_functions = _plan_functions(schedule)
+    plan_functions = _plan_functions(schedule, distant(schedule, real, width)[0] if is_local else None)
     functions = "".join(function_source(s, t, pack) for s in plan_functions.values())
     if schedule.log is not None:
         functions += append_function(t, [schedule.sizes[n] for n in schedule.log.arrays])
@@ -82,10 +86,17 @@ def rollout(schedule: Schedule, real: str, width: int, pack: int = PACK) -> str:
     return text + declarations(*wide) + masked + attributes
 
 
-def _plan_functions(schedule: Schedule) -> dict[int, PlanFunction]:
-    """The function of each plan, by the plan's identity."""
+def _plan_functions(schedule: Schedule, far: Container[str] | None = None) -> dict[int, PlanFunction]:
+    """The function of each plan, by the plan's identity; far: arrays that are not local, where that counts."""
     sizes = {id(c.plan): tuple(_size(schedule, n) for n in c.writes) for c in schedule.calls()}
-    return {id(p): PlanFunction(f"s{k}.{p.name}", p, sizes[id(p)]) for k, p in enumerate(schedule.plans())}
+    found = {id(p): PlanFunction(f"s{k}.{p.name}", p, sizes[id(p)]) for k, p in enumerate(schedule.plans())}
+    if far is None:
+        return found
+    elsewhere: dict[int, set[str]] = {key: set() for key in found}
+    for c in schedule.calls():
+        places = zip(found[id(c.plan)].arguments, (*c.reads, *c.writes), strict=True)
+        elsewhere[id(c.plan)] |= {x for x, place in places if array_of(place) in far}
+    return {k: replace(f, local=frozenset(f.arguments) - elsewhere[k]) for k, f in found.items()}
 
 
 def _size(schedule: Schedule, place: Place) -> int:

@@ -212,6 +212,17 @@ class Kernel(Remade):
         kinds = [_POINTER, _WORD] * len(self.inputs) + [_POINTER] * 3 + [_WORD] * 2
         return ctypes.CFUNCTYPE(_WORD, *kinds)(code.address("batch")), artifact.facts["scratch"], code
 
+    @property
+    def single_address(self) -> int:
+        """Address of the function of one state (render/single.py); it is valid while this kernel lives."""
+        return self._single_code.address("kernel")
+
+    @property
+    def batch_address(self) -> tuple[int, int]:
+        """Address of the function of many states (render/batch.py), and how many numbers of scratch it needs."""
+        _, scratch, code = self._batch
+        return code.address("batch"), scratch
+
     # ---- calling
 
     def entry(self, fallback: Callable[..., Any], documentation: str | None = None) -> Callable[..., Any]:

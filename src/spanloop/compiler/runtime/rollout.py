@@ -17,8 +17,8 @@ from spanloop.compiler.runtime import arrays, cache, machine
 from spanloop.compiler.runtime.kernel import REAL, checked_dtype, checked_threads
 
 _POINTER, _WORD, _DOUBLE = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
-_KINDS = [_POINTER, _POINTER, _WORD, _POINTER, _WORD, _WORD, _POINTER, _WORD, _POINTER, _POINTER]
-_KINDS += [_DOUBLE, _DOUBLE, _WORD, _WORD, _WORD, _POINTER, _WORD, _WORD, _POINTER, _POINTER, _WORD, _WORD]
+KINDS: list[Any] = [_POINTER, _POINTER, _WORD, _POINTER, _WORD, _WORD, _POINTER, _WORD, _POINTER, _POINTER]
+KINDS += [_DOUBLE, _DOUBLE, _WORD, _WORD, _WORD, _POINTER, _WORD, _WORD, _POINTER, _POINTER, _WORD, _WORD]
 _PARTS = ("state", "constants", "controls", "record")
 _Function = tuple[Callable[..., None], int, Mapping[str, Any], machine.Code]
 
@@ -33,18 +33,22 @@ class Steps:
     count: int
     every: int = 1  # a sample is recorded at the start of each `every`-th step, and after the last
 
-    def stretches(self, longest: int) -> Iterator[tuple[int, int]]:
+    def stretches(self, longest: int | Callable[[], int]) -> Iterator[tuple[int, int]]:
         """All steps in parts of at most `longest`: the first of each, how many. No sample is inside a part.
 
-        An empty part at the end records the sample there, if no part before it does.
+        An empty part at the end records the sample there, if no part before it does. longest: a number, or a function
+        that is asked before each part.
         """
-        longest = longest - longest % self.every or longest
         first = 0
         while first < self.count:
-            sample = self.count if longest >= self.every else first - first % self.every + self.every
-            last = min(first + longest, sample, self.count)
+            most = longest() if callable(longest) else longest
+            most = most - most % self.every or most
+            is_recorded = first % self.every == 0
+            is_whole = most >= self.every and is_recorded
+            sample = self.count if is_whole else first - first % self.every + self.every
+            last = min(first + most, sample, self.count)
             yield first, last - first
-            is_recorded, first = first % self.every == 0, last
+            first = last
         if self.count == 0 or (not is_recorded and self.count % self.every == 0):
             yield self.count, 0
 
@@ -129,9 +133,7 @@ class Rollout:
     def places(self, part: str, runs: int) -> dict[str, slice]:
         """Where each array is in a row of "state", "constants", "controls" or "record"; runs: how many there are."""
         _, _, facts, _ = self._single if runs == 1 else self._batch
-        sizes = facts["arrays"][part]
-        ends = itertools.accumulate(sizes.values())
-        return {name: slice(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
+        return places_in(facts["arrays"][part])
 
     def bound_step(self, state: np.ndarray, constants: np.ndarray) -> Callable[[], bool]:
         """A function that takes one step from state (1, width), in place, with constants (1, width) as they are then.
@@ -145,8 +147,7 @@ class Rollout:
         _, _, facts, code = self._single
         memory = arrays.aligned(facts["memory"])
         given = (*parts.arguments(0, 1), arrays.address(memory), 0, 1)
-        kinds: list[Any] = list(_KINDS)
-        arguments = tuple(kind(x) for kind, x in zip(kinds, given, strict=True))
+        arguments = tuple(kind(x) for kind, x in zip(KINDS, given, strict=True))
         function = ctypes.CFUNCTYPE(None)(code.address("rollout"))  # converts no arguments: half the time
         kept = parts, memory  # the function's arrays
 
@@ -175,14 +176,12 @@ class Rollout:
         self.from_cache = self.from_cache and artifact is not None
         if artifact is None:
             with machine.reported(f"compiling the simulation {self.label}" + " in batches" * (width > 1)):
-                s = self.schedule
-                facts: dict[str, Any] = {"operations": s.operations, "memory": distant(s, self._real, width)[1]}
-                facts |= {"state": s.width(s.state), "record": s.width(s.record)}
-                facts["arrays"] = {p: {n: s.sizes[n] for n in getattr(s, p)} for p in _PARTS}
-                artifact = cache.Artifact(machine.object_code(self.source(width)), facts)
+                artifact = cache.Artifact(
+                    machine.object_code(self.source(width)), facts_of(self.schedule, self._real, width)
+                )
             cache.write(key, artifact)
         code = machine.Code(artifact.code, "rollout")
-        function = ctypes.CFUNCTYPE(None, *_KINDS)(code.address("rollout"))
+        function = ctypes.CFUNCTYPE(None, *KINDS)(code.address("rollout"))
         return function, artifact.facts["operations"], artifact.facts, code
 
 
@@ -208,38 +207,88 @@ class _Parts:
 
     def arguments(self, first: int, count: int) -> tuple:
         """Of the native function, for `count` steps from number `first` on; with none, only the sample there."""
-        s, constants, controls = self.steps, self.constants, self.controls
-        step_stride = controls.shape[2] if controls.shape[1] > 1 else 0
-        sample, phase = divmod(first, s.every)
-        record, stride = None, 0
-        if self.record is not None and phase == 0:
-            record = arrays.address(self.record) + sample * self.record.strides[1]
-            stride = self.record.strides[0] // self.owner.dtype.itemsize
+        constants, controls, record = self.constants, self.controls, self.record
+        size, log, logged = self.owner.dtype.itemsize, self.log, self.logged
+        found = Addresses(
+            state=arrays.address(self.state),
+            constants=arrays.address(constants),
+            constant_stride=constants.shape[1] if len(constants) > 1 else 0,
+            controls=arrays.address(controls),
+            run_stride=controls.shape[1] * controls.shape[2] if len(controls) > 1 else 0,
+            step_stride=controls.shape[2] if controls.shape[1] > 1 else 0,
+            counts=arrays.address(self.counts),
+            why=arrays.address(self.why),
+            record=None if record is None else arrays.address(record),
+            sample_stride=0 if record is None else record.strides[1] // size,
+            record_stride=0 if record is None else record.strides[0] // size,
+            log=None if log is None else arrays.address(log),
+            log_stride=0 if log is None else log.shape[1] * log.shape[2],
+            capacity=0 if log is None else log.shape[1],
+            logged=None if logged is None else arrays.address(logged),
+        )
+        return found.arguments(self.steps, first, count, size)
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Where the arrays of a time loop begin; strides are in numbers, 0 where all runs, or all steps, share a row."""
+
+    state: int
+    constants: int
+    constant_stride: int
+    controls: int
+    run_stride: int
+    step_stride: int
+    counts: int
+    why: int
+    record: int | None = None  # None: nothing is recorded
+    sample_stride: int = 0
+    record_stride: int = 0
+    log: int | None = None
+    log_stride: int = 0
+    capacity: int = 0
+    logged: int | None = None  # None: nothing is logged
+
+    def arguments(self, steps: Steps, first: int, count: int, itemsize: int) -> tuple:
+        """Of the native function, but for memory and runs: `count` of the steps from number `first` of them on."""
+        sample, phase = divmod(first, steps.every)
+        is_recorded = self.record is not None and phase == 0
         return (
-            arrays.address(self.state),
-            arrays.address(constants),
-            constants.shape[1] if len(constants) > 1 else 0,
-            arrays.address(controls) + first * step_stride * self.owner.dtype.itemsize,
-            controls.shape[1] * controls.shape[2] if len(controls) > 1 else 0,
-            step_stride,
-            record,
-            stride,
-            arrays.address(self.counts),
-            arrays.address(self.why),
-            s.start,
-            s.h,
-            s.first + first,
+            self.state,
+            self.constants,
+            self.constant_stride,
+            self.controls + first * self.step_stride * itemsize,
+            self.run_stride,
+            self.step_stride,
+            (self.record or 0) + sample * self.sample_stride * itemsize if is_recorded else None,
+            self.record_stride if is_recorded else 0,
+            self.counts,
+            self.why,
+            steps.start,
+            steps.h,
+            steps.first + first,
             count,
-            s.every,
-            *self._log,
+            steps.every,
+            self.log,
+            self.log_stride,
+            self.capacity,
+            self.logged,
         )
 
-    @property
-    def _log(self) -> tuple[int | None, int, int, int | None]:
-        """Where the log is, numbers from run to run, rows a run, where its rows are counted."""
-        log, logged = self.log, self.logged
-        if logged is None:
-            return None, 0, 0, None
-        if log is None:
-            return None, 0, 0, arrays.address(logged)
-        return arrays.address(log), log.shape[1] * log.shape[2], log.shape[1], arrays.address(logged)
+
+def facts_of(schedule: Schedule, real: str, width: int) -> dict[str, Any]:
+    """What is known of a compiled schedule: operations of a step, bytes of memory of a thread, sizes of its arrays."""
+    s = schedule
+    return {
+        "operations": s.operations,
+        "memory": distant(s, real, width)[1],
+        "state": s.width(s.state),
+        "record": s.width(s.record),
+        "arrays": {p: {n: s.sizes[n] for n in getattr(s, p)} for p in _PARTS},
+    }
+
+
+def places_in(sizes: Mapping[str, int]) -> dict[str, slice]:
+    """Where each array is in a row of all of them, one after the other."""
+    ends = itertools.accumulate(sizes.values())
+    return {name: slice(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}

@@ -15,7 +15,8 @@ import numpy as np
 
 from spanloop.compiler.lower import Schedule
 from spanloop.compiler.lower.adjoint import CLOCK, adjoint, adjoint_of_sample
-from spanloop.compiler.runtime.rollout import Rollout, Steps
+from spanloop.compiler.runtime.gpu.rollout import AnyRollout
+from spanloop.compiler.runtime.rollout import Steps
 from spanloop.errors import Reason, Refusal
 from spanloop.simulation.gradients.differentiated_run import DifferentiatedRun
 from spanloop.simulation.gradients.objective import Objective
@@ -116,14 +117,14 @@ class AdjointRun:
         return tuple(dict.fromkeys((*self.run.wanted.arrays, "q", "v")))
 
     @cached_property
-    def _adjoint(self) -> Rollout:
+    def _adjoint(self) -> AnyRollout:
         return self._compiled("adjoint", adjoint)
 
     @cached_property
-    def _adjoint_of_samples(self) -> Rollout:
+    def _adjoint_of_samples(self) -> AnyRollout:
         return self._compiled("adjoint of a sample", adjoint_of_sample)
 
-    def _compiled(self, kind: str, derive: Callable[..., Schedule]) -> Rollout:
+    def _compiled(self, kind: str, derive: Callable[..., Schedule]) -> AnyRollout:
         constant = ("u",) if self.run.inputs_are_constant and "u" in self._wrt else ()
         of = ("q", self.run.velocity)
 
@@ -159,7 +160,7 @@ class AdjointRun:
             kept[:, first : first + count] = out[:, :0:-1]
         return lam
 
-    def _take(self, rollout: Rollout, lam: np.ndarray, controls: np.ndarray, count: int, out=None) -> None:
+    def _take(self, rollout: AnyRollout, lam: np.ndarray, controls: np.ndarray, count: int, out=None) -> None:
         """Take `count` steps of an adjoint, in place."""
         why = np.zeros(len(lam), np.uint8)
         rollout.run(lam, self.run.constants, controls, why, Steps(0.0, self.run.grid.h, 0, count), out)
@@ -167,7 +168,7 @@ class AdjointRun:
             words = "the derivatives of its steps are not finite, or do not converge"
             self.lost.setdefault(int(k), Refusal(Reason.NOT_FINITE, words))
 
-    def _controls(self, rollout: Rollout, record: np.ndarray, first: int, count: int, inputs: int) -> np.ndarray:
+    def _controls(self, rollout: AnyRollout, record: np.ndarray, first: int, count: int, inputs: int) -> np.ndarray:
         """Rows (n, count, width) of an adjoint's controls, the last step first; inputs: number of the first inputs."""
         n, places = len(record), rollout.places("controls", len(record))
         known = {name: record[..., place] for name, place in self.run.recorded.items()} | self._sources(record, first)
@@ -183,7 +184,7 @@ class AdjointRun:
         of_q, of_v = self.objective.at(first, record[..., self.run.recorded["q"]], record[..., self.run.recorded[v]])
         return {"g.q": of_q, f"g.{v}": of_v}
 
-    def _named(self, rollout: Rollout, lam: np.ndarray) -> dict[str, np.ndarray]:
+    def _named(self, rollout: AnyRollout, lam: np.ndarray) -> dict[str, np.ndarray]:
         """Cotangents (n, size) by the name of their array."""
         return {n.removeprefix("lam."): lam[:, s] for n, s in rollout.places("state", len(lam)).items()}
 

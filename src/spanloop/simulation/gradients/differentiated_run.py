@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from spanloop.compiler.lower import Schedule
+from spanloop.compiler.runtime.gpu.rollout import AnyRollout, GpuRollout
 from spanloop.compiler.runtime.rollout import Rollout
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, Reason, Refusal, UnsupportedError
@@ -19,10 +20,10 @@ from spanloop.model import Model
 from spanloop.simulation.controllers import Callback
 from spanloop.simulation.events.endings import Events
 from spanloop.simulation.gradients.wanted import MOMENTS, PARAMETERS, Wanted
-from spanloop.simulation.integrators.integrator import Integrator, rollout, schedule, schedule_key
+from spanloop.simulation.integrators.integrator import Integrator, gpu_rollout, rollout, schedule, schedule_key
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import Problem
-from spanloop.simulation.simulate import integrated, robot_of, steps_taken, with_stiffness
+from spanloop.simulation.simulate import integrated, robot_of, steps_taken, with_stiffness, with_target
 from spanloop.simulation.time_loop import Grid, Progress, TimeLoop, grid
 
 
@@ -58,6 +59,7 @@ class DifferentiatedRun:
             raise InputError(f"{function}: model is a {type(model).__name__}; expected a Model or a Dynamics")
         robot = robot_of(model)
         chosen = integrator if isinstance(integrator, Integrator) else Integrator(integrator)
+        chosen = with_target(chosen, model, None)
         _refuse_what_has_no_derivative(function, robot.model, chosen, others)
         wanted = Wanted.of(function, robot.model, wrt, others["controller"], others["inputs"])
         if PARAMETERS in wanted.names and parameters is None:
@@ -133,16 +135,20 @@ class DifferentiatedRun:
         """The step without conditions that end a run: a run that is differentiated has met none."""
         return schedule(self.problem.system, _none(self.problem.events), self.integrator.name, self.integrator.dtype)
 
-    def compiled(self, kind: str, make: Callable[[], Schedule], ends: bool = False) -> Rollout:
+    def compiled(self, kind: str, make: Callable[[], Schedule], ends: bool = False) -> AnyRollout:
         """The rollout of a schedule that is derived from the step; kind: names it; ends: conditions end a run."""
         events = self.problem.events if ends else _none(self.problem.events)
         own = schedule_key(self.problem.system, events, self.integrator.name, self.integrator.dtype)
         key = hashlib.sha256(f"{own}|{kind}".encode()).hexdigest()
-        place = key, self.integrator.dtype, self.integrator.threads
+        threads = self.integrator.threads if self.integrator.target == "cpu" else self.integrator.target
+        place = key, self.integrator.dtype, threads
         found = _rollouts.pop(place, None)
         if found is None:
             label = f"{kind.split('|')[0]} {of_model(self.problem.model)}"
-            found = Rollout(key, make, self.integrator.dtype, self.integrator.threads, label)
+            if self.integrator.target == "cpu":
+                found = Rollout(key, make, self.integrator.dtype, self.integrator.threads, label)
+            else:
+                found = GpuRollout(key, make, self.integrator.dtype, label)
         for oldest in tuple(_rollouts)[: 1 - _MOST]:
             _rollouts.pop(oldest, None)  # another thread may have done so
         _rollouts[place] = found
@@ -157,14 +163,15 @@ class DifferentiatedRun:
         return {n: slice(int(e) - k, int(e)) for (n, k), e in zip(sizes.items(), ends, strict=True)}
 
     @cached_property
-    def recorder(self) -> Rollout:
+    def recorder(self) -> AnyRollout:
         """The time loop of sl.simulate, with all of the state recorded at the start of every step.
 
         Where a run shows its whole state, as those of trees in float64, it is that very loop.
         """
         taken = self.problem.system, self.problem.events, self.integrator.name, self.integrator.dtype
         if set(self.recorded) <= {"q", "v", "z"}:
-            return rollout(*taken, self.integrator.threads)
+            on_cpu = self.integrator.target == "cpu"
+            return rollout(*taken, self.integrator.threads) if on_cpu else gpu_rollout(*taken)
 
         def make() -> Schedule:
             return replace(schedule(*taken), record=tuple(self.recorded))
@@ -193,7 +200,7 @@ class DifferentiatedRun:
         return Refusal(Reason.OTHER, words)
 
 
-_rollouts: dict[tuple[str, str, int], Rollout] = {}  # by key, dtype and threads, the oldest first
+_rollouts: dict[tuple[str, str, int | str], AnyRollout] = {}  # by key, dtype and threads, the oldest first
 _MOST = 32
 
 

@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike
 from spanloop.compiler.lower import Schedule
 from spanloop.compiler.lower.tangent import tangent
 from spanloop.compiler.render.rollout import HALTED
+from spanloop.compiler.runtime.gpu.rollout import AnyRollout
 from spanloop.compiler.runtime.nan_rows import refuse_states
-from spanloop.compiler.runtime.rollout import Rollout, Steps
+from spanloop.compiler.runtime.rollout import Steps
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, Reason, Refusal, nearest
 from spanloop.loops.arguments import dof_names
@@ -245,7 +246,7 @@ class _TangentRun:
         return tuple(dict.fromkeys((*self.run.wanted.arrays, "q", "v")))
 
     @cached_property
-    def _rollout(self) -> Rollout:
+    def _rollout(self) -> AnyRollout:
         run = self.run
         constant = ("u",) if run.inputs_are_constant and "u" in self._wrt else ()
 
@@ -255,7 +256,7 @@ class _TangentRun:
 
         return run.compiled(f"sensitivities|{self._wrt}|{self.columns}|{constant}", make, ends=True)
 
-    def _state(self, rollout: Rollout) -> np.ndarray:
+    def _state(self, rollout: AnyRollout) -> np.ndarray:
         problem, n = self.run.problem, len(self.run.problem)
         places = rollout.places("state", n)
         state = np.zeros((n, max(s.stop for s in places.values())))
@@ -264,7 +265,7 @@ class _TangentRun:
         state[:, places["d.q"]], state[:, places["d.v"]] = of_q.reshape(n, -1), of_v.reshape(n, -1)
         return np.ascontiguousarray(state, self.run.integrator.dtype)
 
-    def _constants(self, rollout: Rollout) -> np.ndarray:
+    def _constants(self, rollout: AnyRollout) -> np.ndarray:
         """Constants of the runs, and the rates of parameters and of inputs that all steps share."""
         more = [
             self._units[n.removeprefix("d.")].ravel()
@@ -278,7 +279,7 @@ class _TangentRun:
         added = np.broadcast_to(np.concatenate(more), (len(rows), sum(map(len, more))))
         return np.ascontiguousarray(np.concatenate([own, added], axis=1), rows.dtype)
 
-    def _controls(self, rollout: Rollout) -> np.ndarray:
+    def _controls(self, rollout: AnyRollout) -> np.ndarray:
         """Inputs of the steps, and their rates where each step has its own."""
         rows = self.run.step_inputs(0, self.run.grid.steps)
         if "d.u" not in rollout.places("controls", len(self.run.problem)):

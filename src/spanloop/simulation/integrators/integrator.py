@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from spanloop.compiler.lower import Schedule
+from spanloop.compiler.runtime.gpu.rollout import GpuRollout
 from spanloop.compiler.runtime.kernel import checked_threads
 from spanloop.compiler.runtime.rollout import Rollout
 from spanloop.errors import InputError, nearest
@@ -30,6 +31,7 @@ FIXED_STEP: dict[str, Callable[[ScheduleBuilder], None]] = {
 ORDER = {"rk4": 4, "euler": 1, "midpoint": 2, "implicit": 2}
 AUTO = "auto"  # rk4, or implicit where joints are stiff for the step
 FINEST = {"float64": 1e-13, "float32": 1e-6}  # rad or m: an accuracy below it is rounding
+TARGETS = ("cpu", "cuda")
 ADAPTIVE = ("DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")  # of SciPy
 
 
@@ -49,6 +51,7 @@ class Integrator:
         checkpoint: a file in which the progress of fixed steps is kept; the same call continues from it, and
             run.settings["resumed"] says so.
         progress: whether a bar is drawn; None draws one on a terminal and in notebooks.
+        target: "cpu", or "cuda" for fixed steps on an NVIDIA GPU, one thread a run (docs/gpu.md).
 
     Raises:
         InputError: there is no integrator of this name, or an option does not fit it.
@@ -66,6 +69,7 @@ class Integrator:
     threads: int = 1
     checkpoint: str | os.PathLike[str] | None = None
     progress: bool | None = None
+    target: str = "cpu"
 
     def __post_init__(self) -> None:
         names = (*FIXED_STEP, *ADAPTIVE, AUTO)
@@ -73,6 +77,8 @@ class Integrator:
             raise InputError(f"integrator is {self.name!r}; {nearest(self.name, names)}")
         if self.dtype not in ("float64", "float32"):
             raise InputError(f"dtype is {self.dtype!r}; expected 'float64' or 'float32'")
+        if self.target not in TARGETS:
+            raise InputError(f"target is {self.target!r}; {nearest(str(self.target), TARGETS)}")
         if self.accuracy is not None and not _is_positive(self.accuracy):
             raise InputError(f"accuracy is {self.accuracy!r}; must be positive (rad or m)")
         if self.accuracy is not None and self.accuracy < FINEST[self.dtype]:
@@ -86,6 +92,11 @@ class Integrator:
         checked_threads(self.threads)
         if self.adaptive and self.dtype != "float64":
             raise InputError(f"integrator {self.name!r} works in float64; dtype is {self.dtype!r}")
+        if self.adaptive and self.target == "cuda":
+            raise InputError(
+                f"integrator {self.name!r} chooses its steps in SciPy, on the CPU; target is 'cuda'. Use 'rk4', "
+                "'euler', 'midpoint' or 'implicit', or target='cpu'"
+            )
         if self.accuracy is not None and self.checkpoint is not None and not self.adaptive:
             raise InputError("checkpoint is for steps of one length; with accuracy they are halved. Give step instead")
         if self.adaptive and self.checkpoint is not None:
@@ -128,6 +139,7 @@ def _taken_implicitly(system: System, name: str) -> System:
 
 
 _rollouts: dict[tuple[str, str, int], Rollout] = {}  # by key, dtype and threads, the oldest first
+_on_gpu: dict[tuple[str, str], GpuRollout] = {}  # by key and dtype, the oldest first
 _MOST = 32
 
 
@@ -141,4 +153,16 @@ def rollout(system: System, events: Events, name: str, dtype: str = "float64", t
     for oldest in tuple(_rollouts)[: 1 - _MOST]:
         _rollouts.pop(oldest, None)  # another thread may have done so
     _rollouts[key, dtype, threads] = found
+    return found
+
+
+def gpu_rollout(system: System, events: Events, name: str, dtype: str = "float64") -> GpuRollout:
+    """The same time loop for an NVIDIA GPU; a recent one is used again."""
+    key = schedule_key(system, events, name, dtype)
+    found = _on_gpu.pop((key, dtype), None)
+    if found is None:
+        found = GpuRollout(key, lambda: schedule(system, events, name, dtype), dtype, of_model(system.model))
+    for oldest in tuple(_on_gpu)[: 1 - _MOST]:
+        _on_gpu.pop(oldest, None)
+    _on_gpu[key, dtype] = found
     return found

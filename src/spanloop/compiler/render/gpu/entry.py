@@ -27,19 +27,20 @@ def shared_memory(real: str) -> str:
     return f"@tile = external addrspace(3) global [0 x {real}], align 16\n"
 
 
-STEPS = (64, 72, 80, 96, 128, 168)  # registers with which 8, 7, 6, 5, 4, 3 warps fit on a quarter of a multiprocessor
+THREE_WARPS = 168  # registers of a thread with which three warps fit on a quarter of a multiprocessor
 MANY = 30  # outputs beyond which they are held beside the other values
 
 
 def most_registers(peak: int, outputs: int, real: str) -> int | None:
-    """Registers with which a thread can do, so that more warps run at once; None where it takes all that there are.
+    """Registers with which a thread can do, so that three warps run at once; None where it takes all that there are.
 
     peak: the largest number of values that are held at a time. What they take with addresses and values on their way
-    was found by assembling the kernels of robots and mechanisms.
+    was found by assembling the kernels of robots and mechanisms. Bounds below, for four warps and more, make the
+    assembler spill a few values: measured, they cost as much as they bring (a Panda) or more (a four-bar, 10 %).
     """
     values = peak + (outputs if outputs > MANY else 0)
     needed = 1.05 * values + 7 if real == "float" else 2.1 * values + 16
-    return next((step for step in STEPS if needed <= step), None)
+    return THREE_WARPS if needed <= THREE_WARPS else None
 
 
 def limits(name: str, threads: int, registers: int | None = None) -> str:

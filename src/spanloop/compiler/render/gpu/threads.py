@@ -10,7 +10,7 @@ states. Every state gets a status; the row of one that is refused is NaN. Five t
 - all inputs are loaded at the beginning: loaded where first needed, each would expose the latency of memory;
 - in long kernels inputs are checked on arrival: at the end all of them would still be held;
 - beyond `budget` held values the one that is needed last moves to shared memory, [slot][thread] (lower/spilling.py);
-- kernels that need fewer registers get no more than let another warp run beside them (entry.most_registers);
+- kernels that can do with fewer registers get no more than let three warps run side by side (entry.most_registers);
 - addresses of the end follow from a thread number that is read anew: else LLVM holds those of the beginning.
 """
 

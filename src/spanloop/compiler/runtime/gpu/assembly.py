@@ -13,13 +13,21 @@ HOPPER = (9, 0)
 _OLDEST, _NEWEST = (7, 0), (12, 1)  # compute capabilities that LLVM knows by name
 
 
-def ptx(text: str, capability: tuple[int, int] = HOPPER) -> str:
-    """The PTX of LLVM text for devices of this compute capability and later ones."""
+def ptx(text: str, capability: tuple[int, int] = HOPPER, is_optimised: bool = False) -> str:
+    """The PTX of LLVM text for devices of this compute capability and later ones.
+
+    is_optimised: functions are inlined and arrays become registers first. Kernels of one function need no such pass.
+    """
 
     def emitted() -> str:
+        target = _target_machine(name(capability))
         module = llvm.parse_assembly(f'target triple = "{TRIPLE}"\n{text}')
         module.verify()
-        found: str = _target_machine(name(capability)).emit_assembly(module)
+        if is_optimised:
+            module.data_layout = str(target.target_data)
+            builder = llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(speed_level=2))
+            builder.getModulePassManager().run(module, builder)
+        found: str = target.emit_assembly(module)
         return found
 
     return machine.exclusively(emitted)

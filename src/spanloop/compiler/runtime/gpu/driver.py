@@ -31,6 +31,7 @@ _MEANINGS = {  # what the driver's own words leave open
 }
 _ATTRIBUTES = {"registers": 4, "local_bytes": 3, "shared_bytes": 1}
 _MAJOR, _MINOR, _MULTIPROCESSORS, _SHARED, _POOLS = 75, 76, 16, 97, 115  # attributes of a device
+_POOL_RESERVED, _POOL_USED = 5, 7  # attributes of a memory pool
 _DYNAMIC_SHARED = 8  # attribute of a function
 _BUFFER, _BUFFER_SIZE = 1, 2  # of a launch with its arguments in one piece
 _JIT_ERROR_LOG, _JIT_ERROR_SIZE, _PTX, _CUBIN = 5, 6, 1, 0
@@ -88,6 +89,11 @@ def call(function: str, *arguments: Any) -> None:
     status = getattr(library, function)(*arguments)
     if status:
         raise DeviceError(f"target 'cuda': {_sentence(library, function, status)}")
+
+
+def address(function: str) -> int:
+    """Where a function of the driver begins."""
+    return ctypes.cast(getattr(_library(), function), ctypes.c_void_p).value or 0
 
 
 def is_available() -> bool:
@@ -159,11 +165,16 @@ class Device:
         call("cuCtxSynchronize")
 
     def free_memory(self) -> int:
-        """Bytes that can be allocated now."""
+        """Bytes that can be allocated now; memory that this process has freed and kept is among them."""
         self.enter()
-        free, total = ctypes.c_size_t(), ctypes.c_size_t()
+        free, total, handle, pool = ctypes.c_size_t(), ctypes.c_size_t(), ctypes.c_int(), ctypes.c_void_p()
         call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
-        return free.value
+        call("cuDeviceGet", ctypes.byref(handle), self.number)
+        call("cuDeviceGetDefaultMemPool", ctypes.byref(pool), handle)
+        kept, used = ctypes.c_uint64(), ctypes.c_uint64()
+        call("cuMemPoolGetAttribute", pool, _POOL_RESERVED, ctypes.byref(kept))
+        call("cuMemPoolGetAttribute", pool, _POOL_USED, ctypes.byref(used))
+        return free.value + kept.value - used.value
 
 
 def _attribute(handle: ctypes.c_int, number: int) -> int:

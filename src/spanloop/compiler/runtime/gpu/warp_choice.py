@@ -1,7 +1,8 @@
 """How many warps of a GPU compute a state: one thread a state, or several warps to 32 states (render/gpu/warps.py).
 
 Small batches leave most of the GPU idle with one warp: there the division is best that is done first. Large batches
-fill it anyway. There two warps pay where they hold in registers what one thread cannot, or where they halve the work.
+fill it anyway. There one warp is faster, but for two kinds of mechanisms whose values one thread cannot hold; the bounds
+are between those that were measured on an H200 (decision 44).
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from spanloop.compiler.render.gpu.warps import fits
 
 MOST = 4  # warps of a state
 WORTH = 0.85  # of the operations one after the other that a division may take at most
-NEAR = 1.05  # times the shortest division, up to which one with fewer warps is taken
-EVEN = {"float": 0.6, "double": 0.0}  # of them up to which two warps pay in large batches too, if no value is spilled
-MANY = {"float": 6.0, "double": math.inf}  # times the budget of registers: values held from which they pay as well
+NEAR = 1.02  # times the shortest division, up to which one with fewer warps is taken
+EVEN = 0.67  # of them up to which two warps pay in large batches as well (float64)
+SOME, MANY = 2, 6  # times the budget of registers, values held at a time: between them in float64, above in float32
 AT_ONCE = 8  # warps that run on a multiprocessor with all the registers that a thread can have
 
 
@@ -54,5 +55,8 @@ def warp_choice(plan: Plan, parts: Sequence[Part], real: str, layout: Layout, sh
 
 
 def _pays(two: Exchange, real: str) -> bool:
-    peak, budget = spills(two.plan, len(two.plan.nodes), 0).peak, BUDGET[real]
-    return two.length <= EVEN[real] * len(two.plan.nodes) if peak <= budget else peak > MANY[real] * budget
+    whole = len(two.plan.nodes)
+    crowd = spills(two.plan, whole, 0).peak / BUDGET[real]
+    if real == "float":
+        return crowd > MANY
+    return SOME < crowd <= MANY and two.length <= EVEN * whole

@@ -1,0 +1,33 @@
+"""What functions for other libraries share: their options, and inputs by position or by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from spanloop.errors import InputError, nearest
+from spanloop.joints.kind import JointKind
+from spanloop.model import Model
+
+
+def check_options(name: str, options: Mapping[str, Any], arrays: str) -> None:
+    """Refuse options that follow from the arrays of a call; arrays: as the library calls them."""
+    for option in ("derivative", "wrt", "dtype", "target"):
+        if option in options:
+            raise InputError(f"{name}: {option} follows from the {arrays} of a call; leave it out")
+
+
+def in_order(name: str, names: Sequence[str], inputs: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+    """The inputs of a function in its order; InputError for names that it does not have and for another number."""
+    for other in named:
+        if other not in names:
+            raise InputError(f"{name}: there is no input {other!r}; {nearest(other, names)}")
+    given = [*inputs, *(named[n] for n in names[len(inputs) :] if n in named)]
+    if len(given) != len(names) or len(inputs) + len(named) != len(names):
+        raise InputError(f"{name} takes {', '.join(names)}; {len(inputs) + len(named)} were given")
+    return given
+
+
+def moves_freely(model: Model) -> bool:
+    """Whether coordinates of some joint do not just add: q̇ = N(q) v, as of quaternions."""
+    return any(type(j.kind).rates is not JointKind.rates for j in model.joints)

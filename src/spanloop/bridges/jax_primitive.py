@@ -1,0 +1,219 @@
+"""The primitive `spanloop`: a call of a kernel, and what jvp, grad, vmap, jit and shard_map do with it.
+
+    answer (*batch, width), status (*batch)  =  spanloop(x0, x1, ..., call=...)
+
+An input is (*batch, size), or (size,): one row for all states. The push forward ("jvp") is linear in its directions
+and the pullback ("vjp") in its weights, and each is the other's transpose: so one definition gives forward and reverse
+mode. Second derivatives are refused: the derivative kernels have no derivatives of their own.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.ffi
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+from jax.sharding import PartitionSpec
+
+from spanloop.bridges.jax_kernels import Call, refuse_platform
+from spanloop.compiler.runtime.xla import scratch_size
+from spanloop.errors import UnsupportedError
+from spanloop.kernels.lowering import POSITIONS
+
+MOST = 2**30  # states of one call on a GPU
+spanloop_p = Primitive("spanloop")
+spanloop_p.multiple_results = True
+
+
+def evaluate(which: Call, *inputs: jax.Array) -> list[Any]:
+    """Answer and status."""
+    return spanloop_p.bind(*_equally_varying(inputs), call=which)
+
+
+def batch_axes(inputs: Sequence[Any]) -> tuple[int, ...]:
+    """The batch axes of inputs that are (*batch, size) or (size,)."""
+    return next((tuple(x.shape[:-1]) for x in inputs if len(x.shape) > 1), ())
+
+
+# ---- jit
+
+
+@functools.lru_cache(maxsize=1024)
+def _compiled(which: Call) -> Any:
+    return jax.jit(lambda *inputs: tuple(spanloop_p.bind(*inputs, call=which)))
+
+
+@spanloop_p.def_impl
+def _evaluated(*inputs: Any, call: Call) -> list[Any]:
+    return list(_compiled(call)(*inputs))
+
+
+@spanloop_p.def_abstract_eval
+def _shapes(*inputs: Any, call: Call) -> list[Any]:
+    axes, (_, width) = batch_axes(inputs), call.signature
+    first = next((x for x in inputs if len(x.shape) > 1), inputs[0])
+    return [_like(first, (*axes, width), first.dtype), _like(first, axes, np.dtype(np.uint8))]
+
+
+def _like(aval: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """An abstract array that varies over the same axes of a mesh as another."""
+    sharding = aval.sharding.update(spec=PartitionSpec(*(None for _ in shape)))
+    return aval.update(shape=shape, dtype=dtype, weak_type=False, sharding=sharding)
+
+
+def _lowered(ctx: Any, *operands: Any, call: Call, platform: str | None) -> Any:
+    """XLA's call of the handler; pullbacks of states without an answer are 0 where their weights are."""
+    refuse_platform(call.name, platform or ctx.module_context.platforms[0])
+    assert platform is not None
+    answer, marks = ctx.avals_out
+    axes = batch_axes(ctx.avals_in)
+    count = math.prod(axes) if all(isinstance(n, int) for n in axes) else None  # None: XLA will know
+    if platform == "cuda" and (count is None or count > MOST):
+        raise UnsupportedError(f"{call.name}: batch axes {axes}; on GPUs they are numbers of up to {MOST} states")
+    common = tuple(bool(axes) and len(x.shape) == 1 and count != 1 for x in ctx.avals_in)
+    name, handler = call.target(platform, answer.dtype.name, count, common)
+    scratch = scratch_size(handler, count or 0)
+    more = [_like(marks, (scratch,), marks.dtype)] if scratch else []
+    found, status, *_ = jax.ffi.ffi_lowering(name)(ctx.replace(avals_out=[answer, marks, *more]), *operands)
+    if call.mode == "vjp":
+        weights = ctx.avals_in[-1]
+        rule = mlir.lower_fun(_zero_without_weights, multiple_results=False)
+        (found,) = rule(ctx.replace(avals_in=[answer, weights], avals_out=[answer]), found, operands[-1])
+    return [found, status]
+
+
+def _zero_without_weights(found: jax.Array, weights: jax.Array) -> jax.Array:
+    return jnp.where((weights == 0).all(-1, keepdims=True), jnp.zeros_like(found), found)
+
+
+for _platform in ("cpu", "cuda"):
+    mlir.register_lowering(spanloop_p, functools.partial(_lowered, platform=_platform), platform=_platform)
+mlir.register_lowering(spanloop_p, functools.partial(_lowered, platform=None))
+
+
+# ---- vmap
+
+
+def _batched(inputs: Sequence[Any], dims: Sequence[int | None], *, call: Call) -> tuple[Any, Any]:
+    """The axis of vmap becomes the first batch axis; what it does not reach and has one row keeps one."""
+    size = next(x.shape[d] for x, d in zip(inputs, dims, strict=True) if d is not None)
+    own = [x.shape if d is None else np.delete(x.shape, d) for x, d in zip(inputs, dims, strict=True)]
+    axes = next((tuple(map(int, s[:-1])) for s in own if len(s) > 1), ())
+    given = []
+    for x, d in zip(inputs, dims, strict=True):
+        if d is not None:
+            x = jnp.moveaxis(x, d, 0)
+            x = x.reshape(size, *(1,) * (len(axes) + 2 - x.ndim), *x.shape[1:])
+        is_shared = d is None and x.ndim == 1
+        given.append(x if is_shared else jnp.broadcast_to(x, (size, *axes, x.shape[-1])))
+    return spanloop_p.bind(*given, call=call), (0, 0)
+
+
+batching.primitive_batchers[spanloop_p] = _batched
+
+
+# ---- derivatives
+
+
+def _differentiated(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call) -> tuple[Any, Any]:
+    answer, status = spanloop_p.bind(*primals, call=call)
+    kernels, n = call.kernels, len(call.kernels.names)
+    moved = [not isinstance(t, ad.Zero) for t in tangents]
+    if call.mode is None:
+        wrt = tuple(name for name, m in zip(kernels.names, moved, strict=True) if m)
+        rates = [
+            _rates(kernels, name, x, t)
+            for name, x, t, m in zip(kernels.names, primals, tangents, moved, strict=True)
+            if m
+        ]
+        along = _along(call, primals, wrt, rates)
+    elif call.mode == "jacobian" or any(moved[:n]):
+        raise UnsupportedError(
+            f"{call.name}: second derivatives are not supported; the derivative of this function has none of its own. "
+            "Try differences of first derivatives"
+        )
+    else:
+        directions = [ad.instantiate_zeros(t) for t in tangents[n:]]
+        along = spanloop_p.bind(*primals[:n], *directions, call=call)[0]
+    return (answer, status), (along, ad.Zero(_tangent_type(status)))
+
+
+def _along(which: Call, primals: Sequence[Any], wrt: tuple[str, ...], rates: Sequence[Any]) -> Any:
+    return evaluate(which.kernels.call("jvp", wrt), *primals, *rates)[0]
+
+
+def _rates(kernels: Any, name: str, q: Any, direction: Any) -> Any:
+    """(NᵀN)⁻¹ Nᵀ d: the joint rates (nv) nearest to a direction of coordinates (nq), with q̇ = N(q) v."""
+    if name not in POSITIONS or not kernels.moves_freely:
+        return direction
+    nv = kernels.model.nv
+    n = evaluate(kernels.rate_matrix, q, jnp.zeros(nv, q.dtype))[0]
+    n = n.reshape(*n.shape[:-1], kernels.model.nq, nv)
+    along = jnp.einsum("...ij,...i->...j", n, direction)
+    if kernels.has_orthogonal_rates:
+        return along / (n * n).sum(-2)
+    return jnp.linalg.solve(jnp.einsum("...ij,...ik->...jk", n, n), along[..., None])[..., 0]
+
+
+def _tangent_type(x: Any) -> Any:
+    aval = jax.typeof(x)
+    return aval.to_tangent_aval() if hasattr(aval, "to_tangent_aval") else aval.at_least_vspace()
+
+
+def _transposed(cotangents: Sequence[Any], *inputs: Any, call: Call) -> list[Any]:
+    """The pullback of a push forward and the other way round; a cotangent of a row that states share is a sum."""
+    kernels, n = call.kernels, len(call.kernels.names)
+    bar, primals, linear = cotangents[0], inputs[:n], inputs[n:]
+    if isinstance(bar, ad.Zero):
+        return [None] * len(inputs)
+    is_wanted = [ad.is_undefined_primal(x) for x in linear]
+    if call.mode == "jvp":
+        wrt = tuple(name for name, w in zip(call.wrt, is_wanted, strict=True) if w)
+        which = kernels.call("vjp", wrt)
+        found = spanloop_p.bind(*primals, bar, call=which)[0]
+        parts = [found[..., which.definition.places[name]] for name in wrt]
+    else:
+        places = call.definition.places
+        bars = [bar[..., places[name]] for name in call.wrt]
+        parts = [spanloop_p.bind(*primals, *bars, call=kernels.call("jvp", call.wrt))[0]]
+    each = iter(parts)
+    back = [_summed(next(each), x.aval) if w else None for x, w in zip(linear, is_wanted, strict=True)]
+    return [None] * n + back
+
+
+def _summed(x: Any, aval: Any) -> Any:
+    """A cotangent in the shape of what it belongs to."""
+    return x.sum(tuple(range(x.ndim - 1))) if x.ndim > len(aval.shape) else x
+
+
+ad.primitive_jvps[spanloop_p] = _differentiated
+ad.primitive_transposes[spanloop_p] = _transposed
+
+
+# ---- shard_map
+
+
+def _equally_varying(inputs: Sequence[Any]) -> list[Any]:
+    """Inputs that vary over the same axes of a mesh, inside shard_map; elsewhere the inputs."""
+    axes = [_varying(x) for x in inputs]
+    every = frozenset().union(*axes)
+    return [x if not every - own else _varied(x, tuple(every - own)) for x, own in zip(inputs, axes, strict=True)]
+
+
+def _varying(x: Any) -> frozenset[Any]:
+    aval = jax.typeof(x)
+    kind = getattr(aval, "manual_axis_type", None)  # later versions of JAX
+    return getattr(aval, "vma", frozenset()) if kind is None else kind.varying
+
+
+def _varied(x: Any, axes: tuple[Any, ...]) -> Any:
+    if hasattr(jax.lax, "pcast"):
+        return jax.lax.pcast(x, axes, to="varying")
+    return getattr(jax.lax, "pvary")(x, axes)  # noqa: B009  earlier versions of JAX

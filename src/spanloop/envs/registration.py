@@ -1,0 +1,39 @@
+"""The environments under names of Gymnasium: gymnasium.make_vec("spanloop/FiveBarSwingUp-v0", num_envs=64)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+
+from spanloop.envs.ball_platform import stewart_balance
+from spanloop.envs.five_bar import five_bar_swing_up
+from spanloop.envs.mechanism_env import MechanismEnv
+from spanloop.envs.single_env import SingleEnv
+from spanloop.envs.walker import linkage_walker
+
+NAMES = {
+    "spanloop/FiveBarSwingUp-v0": five_bar_swing_up,
+    "spanloop/StewartBalance-v0": stewart_balance,
+    "spanloop/LinkageWalker-v0": linkage_walker,
+}
+
+
+def register() -> None:
+    """Register all environments that are not yet."""
+    here = "spanloop.envs.registration"
+    for name in NAMES:
+        if name not in gymnasium.registry:
+            gymnasium.register(
+                name, entry_point=f"{here}:single", vector_entry_point=f"{here}:vector", kwargs={"name": name}
+            )
+
+
+def single(name: str, **options: Any) -> SingleEnv:
+    """One environment, for gymnasium.make; options: those of its function."""
+    return SingleEnv(NAMES[name](1, **{"autoreset_mode": "Disabled"} | options))
+
+
+def vector(name: str, num_envs: int, **options: Any) -> MechanismEnv:
+    """Many environments, for gymnasium.make_vec; options: those of their function."""
+    return NAMES[name](num_envs, **options)

@@ -1,0 +1,192 @@
+"""Initial states of environments: drawn at random in blocks, with loops closed and shapes apart."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from spanloop.contacts.geometry_check import overlap_refusal
+from spanloop.envs.batch_motion import BatchMotion
+from spanloop.errors import InputError, Reason, Refusal, SpanloopWarning, StateError, nearest
+from spanloop.loops.assembly import Limits
+from spanloop.loops.batching import faulty_states
+from spanloop.simulation import initial_state
+
+Drawn = tuple[np.ndarray, np.ndarray]  # q (n, nq), v (n, nv)
+Draw = Callable[[np.random.Generator, int], Any]
+_BLOCK = 64  # states that are drawn at once, at least
+
+
+class Starts:
+    """A stock of random starts; `take` hands them out in order, and draws a block of others when there are none."""
+
+    def __init__(self, motion: BatchMotion, reset: Any, keeps_limits: bool = True):
+        """reset: what is drawn, as MechanismEnv has it; keeps_limits: starts are inside the limits of joints."""
+        self.motion, self.robot, self.model = motion, motion.problem.robot, motion.problem.model
+        self.has_loops = bool(self.model.loops or self.model.couplings)
+        self.fixed: tuple[str, ...] = ()  # joints whose coordinates are drawn, and do not move in the assembly
+        self._draw = self._drawing(reset)
+        inside = Limits(self.model, are_kept=keeps_limits)
+        first = motion.problem.q[:1]  # a joint may begin beyond its limit, if the user says so
+        self._limits = inside if np.array_equal(inside.within(first), first) else Limits(self.model, are_kept=False)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget what is in stock: the next block comes from another generator."""
+        self._stock: Drawn = (np.zeros((0, self.model.nq)), np.zeros((0, self.model.nv)))
+
+    def take(self, random: np.random.Generator, rows: np.ndarray) -> Drawn:
+        """The starts of the runs of these numbers."""
+        n = len(rows)
+        while len(self._stock[0]) < n:
+            more = self._block(random, max(_BLOCK, self.motion.count))
+            self._stock = (np.concatenate([self._stock[0], more[0]]), np.concatenate([self._stock[1], more[1]]))
+        taken = self._stock[0][:n], self._stock[1][:n]
+        self._stock = self._stock[0][n:], self._stock[1][n:]
+        return self.closed(rows, *taken)
+
+    def closed(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> Drawn:
+        """States near q, v with all loops closed, as the parameters of these runs close them; far ones are refused."""
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore", SpanloopWarning
+            )  # velocities that were made closed: nobody asked for others
+            constants = self.motion.constants_of(rows)
+            return initial_state.closed(self.robot, self.motion.problem.system, q, v, constants)[:2]
+
+    def given(self, rows: np.ndarray, q: Any, v: Any) -> Drawn:
+        """Starts that a user gives, each for all runs or (n, ...) for each, checked and closed."""
+        q = self.motion.problem.q[0] if q is None else q
+        found = initial_state.states(self.robot, q, v, {"environments": (len(rows),)})
+        if found[2] != (len(rows),):
+            raise InputError(f"options: q and v have rows {found[2]}; expected one for each of {len(rows)} that reset")
+        refusal = self._overlap(found[0])
+        if refusal is not None:
+            raise StateError.of("reset", refusal)
+        return self.closed(rows, found[0], found[1])
+
+    # ---- a block
+
+    def _block(self, random: np.random.Generator, n: int) -> Drawn:
+        """Those of n random states that can be used; StateError where none can."""
+        guess, v = self._checked(self._draw(random, n), n)
+        q = self._assembled(guess)
+        well = np.isfinite(q).all(axis=1)
+        if not well.any():
+            raise self._refused(guess)
+        q, v = q[well], v[well]
+        if self.has_loops:
+            initial_state.assembly(self.robot, np.concatenate([self.motion.problem.q[:1], q]))
+        return q, v
+
+    def _assembled(self, guess: np.ndarray) -> np.ndarray:
+        """States with closed loops, inside limits, and shapes that do not overlap; NaN where none is near the guess."""
+        q = guess.copy()
+        if self.has_loops:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SpanloopWarning)
+                q = self.robot.assemble(guess, self.fixed)
+        q[(self._limits.within(q) != q).any(axis=1)] = np.nan
+        if self.motion.problem.system.contacts:
+            gaps = self._gaps(q)
+            for k in np.flatnonzero((gaps < -self.motion.problem.system.overlap).any(axis=1)):
+                if overlap_refusal(self.model, gaps[k], None, self.motion.problem.system.overlap) is not None:
+                    q[k] = np.nan  # a compliant contact may overlap
+        return q
+
+    def _gaps(self, q: np.ndarray) -> np.ndarray:
+        """Gaps (n, points) of all contacts, infinite where q is not finite."""
+        out, well = np.full((len(q), len(self._points)), np.inf), np.isfinite(q).all(axis=1)
+        rows = {name: x[:1] for name, x in self.motion.problem.constant_rows().items()}
+        out[well] = self.motion.problem.system.gaps(q[well], rows) if well.any() else 0.0
+        return out
+
+    @property
+    def _points(self) -> tuple[str, ...]:
+        points = self.motion.problem.system.contacts
+        return () if points is None else tuple(points.names)
+
+    def _overlap(self, q: np.ndarray) -> Refusal | None:
+        system = self.motion.problem.system
+        return overlap_refusal(self.model, self._gaps(q), None, system.overlap) if system.contacts else None
+
+    def _refused(self, guess: np.ndarray) -> StateError:
+        """Why none of the guesses is a start."""
+        q, why = guess[:1], ""
+        if self.has_loops:
+            try:
+                q = self.robot.assemble(guess[0], self.fixed)[None]
+            except StateError as error:
+                why = str(error)
+        beyond = self._limits.beyond(q[0], self._limits.names)
+        why = why or ("joint " + beyond[0] if beyond else str(self._overlap(q)))
+        words = f"none of {len(guess)} random starts can be used; of the first: {why}"
+        return StateError.of("reset", Refusal(Reason.NOT_CLOSABLE, words))
+
+    # ---- what is drawn
+
+    def _drawing(self, reset: Any) -> Draw:
+        start = self.motion.problem.q[0]
+        if callable(reset):
+            return reset
+        if isinstance(reset, Mapping):
+            return self._ranges(reset, start)
+        try:
+            noise = float(0.0 if reset is None else reset)
+        except (TypeError, ValueError):
+            noise = np.nan
+        if not (0.0 <= noise < np.inf) or isinstance(reset, bool):
+            raise InputError(
+                f"reset is {reset!r}; expected a size of noise [rad or m], {{'joint': (low, high)}}, or a function "
+                "(random, n) -> q or (q, v)"
+            )
+        return self._noise(noise, start)
+
+    def _noise(self, noise: float, start: np.ndarray) -> Draw:
+        """The start, with independent degrees of freedom moved by up to `noise`, and the others as loops move them."""
+        if not noise:
+            return lambda random, n: np.tile(start, (n, 1))
+        map_of = self.robot.velocity_map(start) if self.has_loops else np.eye(self.model.nv)
+        return lambda random, n: self.robot.integrate(
+            np.tile(start, (n, 1)), random.uniform(-noise, noise, (n, map_of.shape[1])) @ map_of.T
+        )
+
+    def _ranges(self, ranges: Mapping[str, Any], start: np.ndarray) -> Draw:
+        """The start, with coordinates of these joints drawn from their ranges."""
+        known = [j.name for j in self.model.joints if j.kind.nq == 1]
+        bounds = []
+        for name, pair in ranges.items():
+            if name not in known:
+                raise InputError(f"reset: {name!r} is no joint of one coordinate; {nearest(name, known)}")
+            low_high = np.asarray(pair, float)
+            if low_high.shape != (2,) or not np.isfinite(low_high).all() or low_high[0] > low_high[1]:
+                raise InputError(f"reset[{name!r}] is {pair!r}; expected (low, high) [rad or m]")
+            bounds.append(low_high)
+        self.fixed = tuple(ranges)
+        places = [self.model.q_slice(name).start for name in ranges]
+        low, high = np.array(bounds).T
+
+        def draw(random: np.random.Generator, n: int) -> np.ndarray:
+            q = np.tile(start, (n, 1))
+            q[:, places] = random.uniform(low, high, (n, len(places)))
+            return q
+
+        return draw
+
+    def _checked(self, drawn: Any, n: int) -> Drawn:
+        """What a function drew, as q and v."""
+        pair = drawn if isinstance(drawn, tuple) else (drawn, np.zeros((n, self.model.nv)))
+        shapes = [np.shape(x) for x in pair]
+        if shapes != [(n, self.model.nq), (n, self.model.nv)]:
+            raise InputError(
+                f"reset returned arrays of shape {', '.join(map(str, shapes))}; expected q ({n}, {self.model.nq}), or "
+                f"a tuple of q and v ({n}, {self.model.nv})"
+            )
+        q, v = (np.array(x, float) for x in pair)
+        faults = faulty_states(self.robot, {"q": q, "v": v})
+        if faults:
+            raise StateError.of("reset", faults[min(faults)])
+        return q, v

@@ -1,0 +1,1 @@
+"""Readers of finite-element files, one format a file."""

@@ -1,0 +1,1 @@
+"""Files of Nastran: matrices (OP4, DMIG) and nodes (bulk data)."""

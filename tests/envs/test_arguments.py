@@ -1,0 +1,182 @@
+"""Arguments of environments: what they mean, and what a wrong one is answered."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import spanloop as sl
+from spanloop.compiler.runtime.gpu import driver
+from spanloop.errors import DeviceError, InputError, StateError
+
+pytest.importorskip("gymnasium")
+
+
+def made(model=None, n=2, **options):
+    settings = {"actions": {"hinge1": 5.0}, "reward": lambda s: s["hinge1"].v}
+    return sl.envs.MechanismEnv(sl.zoo.pendulum(2) if model is None else model, n, **settings | options)
+
+
+def test_actions_are_torques_between_their_bounds_and_clipped():
+    env = made(actions={"hinge2": (-1.0, 5.0), "hinge1": 2.0})
+    assert np.allclose(env.torques([[-1.0, 0.0], [0.0, 1.0], [3.0, -3.0]]), [[0.0, -1.0], [2.0, 2.0], [-2.0, 5.0]])
+
+
+def test_actions_are_by_default_all_actuated_joints_within_their_efforts():
+    env = made(sl.zoo.pendulum(2).with_joint("*", effort=3.0), actions=None)
+    assert env.actions.names == ("hinge1", "hinge2")
+    assert np.allclose(env.torques([[1.0, -1.0]]), [[3.0, -3.0]])
+    assert np.allclose(made(env.robot, actions=["hinge2"]).torques([[0.5]]), [[0.0, 1.5]])
+
+
+def test_observations_are_all_coordinates_and_rates_by_default():
+    env = made(sl.zoo.pendulum(2).with_joint("hinge2", limits=(-1.0, 1.0)), q=[0.3, 0.2])
+    found = env.reset(options={"v": [0.1, -0.1]})[0]
+    expected = [np.cos(0.3), np.sin(0.3), 0.2, 0.1, -0.1]
+    assert np.abs(found - expected).max() < 1e-7
+
+
+def test_observations_by_name_are_those_of_the_dynamics():
+    env = made(observation=["tip.position", "rod1.rotation", "tip.velocity", "hinge2.q"], q=[0.3, 0.2])
+    found = env.reset(options={"v": [0.1, -0.1]})[0][0]
+    robot, q, v = env.robot, env.q[0], env.v[0]
+    parts = [
+        robot.pose(q, "tip")[:3, 3],
+        robot.pose(q, "rod1")[:3, :3].ravel(),
+        robot.frame_velocity(q, v, "tip"),
+        [0.2],
+    ]
+    assert np.abs(found - np.concatenate(parts)).max() < 1e-6
+
+
+def test_a_controller_of_actions_is_compiled_into_the_steps():
+    def hold(q, v, u):
+        return {"hinge1": 40.0 * (u[0] - q["hinge1"]) - 8.0 * v["hinge1"]}
+
+    env = made(sl.zoo.pendulum(1), 3, actions={"angle": (-0.5, 0.5)}, controller=hold)
+    env.reset(seed=0)
+    for _ in range(300):
+        env.step([[-1.0], [0.0], [1.0]])
+    reached = env.q[:, 0]
+    lift = np.array([40.0 * (a - x) for a, x in zip([-0.5, 0.0, 0.5], reached, strict=True)])
+    held = env.robot.gravity_torques(env.q)[:, 0]
+    assert np.abs(lift - held).max() < 1e-3  # at rest the spring carries the weight
+    assert reached[2] > 0.2
+
+
+def test_forces_on_bodies_act():
+    env = made(sl.zoo.pendulum(1), forces=lambda q, v: {"rod1": [0.0, 0.0, 0.0, 3.0, 0.0, 0.0]}, q=[0.2])
+    push = made(sl.zoo.pendulum(1), forces=lambda q, v, u: {"rod1": [0.0, 0.0, 0.0, 3.0 + u[0], 0.0, 0.0]}, q=[0.2])
+    plain = made(sl.zoo.pendulum(1), q=[0.2])
+    ends = []
+    for one in (env, push, plain):
+        one.reset(seed=0)
+        one.step(np.zeros((2, 1)))
+        ends.append(one.q)
+    assert np.allclose(ends[0], ends[1], atol=1e-12)
+    run = sl.simulate(sl.zoo.pendulum(1), [0.2], forces={"rod1": [0, 0, 0, 3.0, 0, 0]}, duration=0.01, limits="stop")
+    assert np.abs(ends[0][0] - run.q[-1]).max() < 1e-14
+
+
+WRONG = [
+    ({"n": 0}, "num_envs is 0; expected a whole number of at least 1"),
+    ({"control_steps": 1.5}, "control_steps is 1.5; expected a whole number of at least 1"),
+    ({"model": "arm.urdf"}, "MechanismEnv: model is a str; expected a Model or a Dynamics"),
+    ({"actions": {"hinge": 5.0}}, "actions: 'hinge' is no degree of freedom; did you mean 'hinge"),
+    ({"actions": None}, "actions: joint 'hinge1' has no effort, and so no largest torque; give one"),
+    ({"actions": {"hinge1": -2.0}}, "actions['hinge1'] is -2.0; expected a positive number, or (low, high)"),
+    ({"actions": "hinge1"}, "actions is 'hinge1'; expected {'joint': largest torque}"),
+    ({"controller": lambda q, v, u: {}, "actions": None}, "with a controller (q, v, u) expected {'name': (low, high)}"),
+    ({"reward": 3.0}, "reward is 3.0; expected a function"),
+    ({"terminate": True}, "terminate is True; expected a function of the state"),
+    ({"observation": "hinge1.q"}, "observation is 'hinge1.q'; expected names as 'joint.q', or a function"),
+    ({"observation": ["hinge1.angle"]}, "observation 'hinge1.angle' is no quantity; expected 'joint.{q,v,cos,sin}'"),
+    ({"observation": ["hinge3.q"]}, "state['hinge3'] is no joint; did you mean 'hinge"),
+    ({"observation": ["top.position"]}, "state['top'] is no frame or body; did you mean 'tip'"),
+    ({"observation": lambda s: s.q[0]}, "observation returned float64 of shape (2,); expected numbers (2, k)"),
+    ({"reset": -1.0}, "reset is -1.0; expected a size of noise [rad or m], {'joint': (low, high)}, or a function"),
+    ({"reset": {"hinge": (0, 1)}}, "reset: 'hinge' is no joint of one coordinate; did you mean 'hinge"),
+    ({"reset": {"hinge1": (1, 0)}}, "reset['hinge1'] is (1, 0); expected (low, high) [rad or m]"),
+    ({"duration": -1.0}, "duration is -1 s; must be positive"),
+    ({"step": 0.0}, "step is 0 s; must be positive"),
+    ({"limits": "bounce"}, "limits is 'bounce'; expected 'end', 'stop' or 'ignore'"),
+    ({"integrator": "DOP853"}, "environments take steps of one length"),
+    ({"integrator": "rk5"}, "integrator is 'rk5'; did you mean 'rk4'"),
+    ({"autoreset_mode": "SameSteps"}, "autoreset_mode is 'SameSteps'; did you mean 'SameStep'?"),
+    ({"target": "cudaa"}, "target is 'cudaa'; did you mean 'cuda'?"),
+    ({"parameters": "live"}, "parameters has shape () of <U4; expected (..., 35), packed as model.parameters()"),
+    ({"seed": -1}, "seed is -1; expected one number, not negative, for all environments"),
+]
+
+
+@pytest.mark.parametrize(("given", "words"), WRONG, ids=[w[1][:40] for w in WRONG])
+def test_a_wrong_argument_is_answered_with_what_is_expected(given, words):
+    with pytest.raises(InputError, match=re.escape(words)):
+        made(**given)
+
+
+def test_a_duration_that_actions_do_not_divide_is_adjusted_with_a_warning():
+    with pytest.warns(
+        sl.SpanloopWarning, match=r"duration is 0.024 s, which actions of 0.01 s do not divide; 0.02 s is"
+    ):
+        env = made(duration=0.024)
+    env.reset(seed=0)
+    assert not env.step(np.zeros((2, 1)))[3].any()
+    assert env.step(np.zeros((2, 1)))[3].all()
+
+
+def test_rows_for_another_number_of_environments_are_refused():
+    p = np.repeat(sl.zoo.pendulum(2).parameters().values[None], 3, axis=0)
+    with pytest.raises(InputError, match="arguments have rows for 3 environments; num_envs is 2"):
+        made(parameters=p)
+
+
+@pytest.mark.skipif(driver.is_available(), reason="this machine has a GPU")
+def test_a_gpu_that_is_missing_is_reported_at_once():
+    with pytest.raises(DeviceError, match="target 'cuda' needs an NVIDIA GPU"):
+        made(target="cuda")
+
+
+def test_a_step_is_refused_before_a_reset_and_with_wrong_actions():
+    env = made()
+    with pytest.raises(InputError, match="step: no episode has begun; call reset first"):
+        env.step(np.zeros((2, 1)))
+    env.reset(seed=0)
+    with pytest.raises(
+        InputError, match=r"step: actions have shape \(2,\); expected numbers \(2, 1\): hinge1 of every"
+    ):
+        env.step(np.zeros(2))
+    with pytest.raises(StateError, match="action 'hinge1' of environment 1 is nan; every number must be finite"):
+        env.step([[0.0], [np.nan]])
+    with pytest.raises(InputError, match=r"seed is \[1, 2\]; expected one number"):
+        env.reset(seed=[1, 2])
+    with pytest.raises(InputError, match=r"reset_mask is int64 of shape \(2,\); expected booleans \(2,\)"):
+        env.reset(options={"reset_mask": np.array([1, 0])})
+
+
+def test_functions_that_return_the_wrong_shape_are_refused():
+    for name, words in (
+        ("reward", "reward returned float64 of shape (2, 1)"),
+        ("terminate", "terminate: 'terminated' is"),
+    ):
+        env = made(**{name: lambda s: s.q[:, :1]})
+        env.reset(seed=0)
+        with pytest.raises(InputError, match=re.escape(words)):
+            env.step(np.zeros((2, 1)))
+
+
+def test_a_random_start_of_the_wrong_shape_is_refused():
+    env = made(reset=lambda random, n: np.zeros((n, 3)))
+    with pytest.raises(
+        InputError, match=r"reset returned arrays of shape \(64, 3\), .*; expected q \(64, 2\), or a tuple"
+    ):
+        env.reset(seed=0)
+
+
+def test_a_single_environment_is_of_one_that_nothing_resets():
+    with pytest.raises(InputError, match="SingleEnv: env has num_envs=2 and autoreset_mode='NextStep'; expected"):
+        sl.envs.SingleEnv(made())
+    with pytest.raises(InputError, match="SingleEnv: env is a str; expected a MechanismEnv"):
+        sl.envs.SingleEnv("env")

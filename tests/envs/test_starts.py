@@ -1,0 +1,150 @@
+"""Starts of episodes: closed, random as asked, and the same for the same seed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import spanloop as sl
+from spanloop.errors import InputError, StateError
+
+pytest.importorskip("gymnasium")
+
+
+def four_bars(n, **options):
+    settings = {"q": sl.zoo.four_bar_start(), "actions": {"crank_hinge": 5.0}, "reward": lambda s: s["crank_hinge"].v}
+    return sl.envs.MechanismEnv(sl.zoo.four_bar(), n, **settings | options)
+
+
+def test_random_starts_are_closed_and_within_their_noise():
+    env = four_bars(200, reset=0.3)
+    env.reset(seed=1)
+    assert np.abs(env.robot.closure_error(env.q)).max() < 1e-12
+    off = env.q[:, 0] - sl.zoo.four_bar_start()[0]
+    assert np.abs(off).max() < 0.45  # 0.3 of the independent coordinate, which need not be the crank
+    assert np.ptp(off) > 0.3
+
+
+def test_coordinates_are_drawn_from_their_ranges_and_others_follow():
+    env = four_bars(200, reset={"crank_hinge": (0.2, 2.0)})
+    env.reset(seed=1)
+    crank = env.q[:, 0]
+    assert 0.2 <= crank.min() < 0.3
+    assert 1.9 < crank.max() <= 2.0
+    assert np.abs(env.robot.closure_error(env.q)).max() < 1e-12
+    middle = np.histogram(crank, 3, (0.2, 2.0))[0]
+    assert middle.min() > 40  # 67 of 200 in each third, and a deviation of 7
+
+
+def test_velocities_that_a_function_draws_become_closed():
+    def drawn(random, n):
+        v = np.zeros((n, 3))
+        v[:, 0] = random.uniform(1.0, 2.0, n)
+        return np.tile(sl.zoo.four_bar_start(), (n, 1)), v
+
+    env = four_bars(8, reset=drawn)
+    env.reset(seed=1)
+    rates = np.einsum("nrv,nv->nr", env.robot.closure_jacobian(env.q), env.v)
+    assert np.abs(rates).max() < 1e-12
+    assert np.abs(env.v[:, 1:]).max() > 0.1
+
+
+def test_starts_that_cannot_be_assembled_are_drawn_again():
+    """A four-bar whose crank is shorter than it needs to turn: beyond some angle nothing closes."""
+    model = sl.zoo.four_bar(crank=1.2, coupler=0.9)
+    robot = sl.Dynamics(model)
+    guess = sl.zoo.four_bar_start(crank=1.2, coupler=0.9)
+    angles = np.linspace(-np.pi, np.pi, 60)
+    with pytest.warns(sl.SpanloopWarning):
+        closable = np.isfinite(robot.assemble(np.stack([angles, 0 * angles, 0 * angles], axis=1), ["crank_hinge"]))
+    assert 0.1 < closable[:, 0].mean() < 0.95
+    how = {"actions": {"crank_hinge": 5.0}, "reward": lambda s: s.time}
+    env = sl.envs.MechanismEnv(model, 50, q=guess, reset={"crank_hinge": (-np.pi, np.pi)}, **how)
+    env.reset(seed=0)
+    assert np.abs(robot.closure_error(env.q)).max() < 1e-12
+
+
+def test_starts_that_never_close_are_refused_with_the_loop():
+    env = four_bars(4, reset=lambda random, n: np.tile([0.0, 0.0, 0.0], (n, 1)) + 0.1)
+    env.reset(seed=0)  # far from closed, and assembled
+    model = sl.zoo.four_bar().with_joint("*", limits=(0.4, 1.5))  # of the coupler's hinge nothing closed is inside
+    with pytest.raises(StateError, match=r"reset: none of 64 random starts can be used; of the first: .*loop"):
+        sl.envs.MechanismEnv(
+            model, 4, q=sl.zoo.four_bar_start(), actions={"crank_hinge": 5.0}, reward=lambda s: s.time, limits="ignore",
+            reset={"crank_hinge": (0.5, 0.6)},
+        ).reset(seed=0)  # fmt: skip
+
+
+def trace(env, seed, steps=30):
+    out = [env.reset(seed=seed)[0]]
+    random = np.random.default_rng(9)
+    for _ in range(steps):
+        found = env.step(random.uniform(-1.0, 1.0, env.action_space.shape))
+        out.append(np.column_stack([found[0], *found[1:4]]))
+    return np.concatenate([x.ravel() for x in out])
+
+
+def test_the_same_seed_has_the_same_episodes_and_another_has_others():
+    env = four_bars(4, reset=0.2, duration=0.1)
+    first = trace(env, 7)
+    assert np.array_equal(first, trace(env, 7))
+    assert np.array_equal(first, trace(four_bars(4, reset=0.2, duration=0.1), 7))
+    assert not np.array_equal(first, trace(env, 8))
+    seeded = four_bars(4, reset=0.2, seed=7)
+    assert np.array_equal(seeded.reset()[0], env.reset(seed=7)[0])
+
+
+def test_given_starts_are_used_and_open_ones_refused():
+    env = four_bars(3)
+    other = env.robot.assemble({"crank_hinge": 1.3}, ["crank_hinge"])
+    env.reset(options={"q": other})
+    assert np.abs(env.q - other).max() < 1e-11  # assemble closes to 1e-12
+    with pytest.raises(StateError, match="is open by"):
+        env.reset(options={"q": other + [0.2, 0.0, 0.0]})
+    with pytest.raises(InputError, match="numbers of runs do not fit together"):
+        env.reset(options={"q": np.tile(other, (2, 1))})
+    with pytest.raises(InputError, match=r"there is no option 'reset_masks'; did you mean 'reset_mask'\?"):
+        env.reset(options={"reset_masks": np.ones(3, bool)})
+
+
+def test_random_starts_are_inside_limits():
+    model = sl.zoo.pendulum(2).with_joint("hinge1", limits=(-0.5, 0.5))
+    how = {"actions": {"hinge1": 5.0}, "reward": lambda s: s.time, "reset": 1.0}
+    env = sl.envs.MechanismEnv(model, 100, **how)
+    env.reset(seed=0)
+    assert np.abs(env.q[:, 0]).max() <= 0.5
+    assert np.abs(env.q[:, 1]).max() > 0.9
+    free = sl.envs.MechanismEnv(model, 100, limits="ignore", **how)
+    free.reset(seed=0)
+    assert np.abs(free.q[:, 0]).max() > 0.9
+    far = {"reset": lambda random, n: np.tile([0.7, 0.0], (n, 1))}
+    with pytest.raises(StateError, match=r"none of 64 .*: joint 'hinge1' is at 0.7, outside -0.5 to 0.5"):
+        sl.envs.MechanismEnv(model, 4, **how | far).reset(seed=0)
+
+
+def test_every_episode_draws_its_parameters_and_moves_with_them():
+    model = sl.zoo.four_bar()
+    place = list(model.parameters().names).index("coupler.mass")
+
+    def drawn(random, n):
+        p = np.tile(model.parameters().values, (n, 1))
+        p[:, place] *= random.uniform(0.2, 5.0, n)
+        return p
+
+    env = four_bars(3, parameters=drawn, duration=0.05, control_steps=50)
+    seen = []
+    env.reset(seed=0)
+    for _ in range(6):
+        start, live = env.q, env.motion.problem.system.live_parameters(env.motion.constants_of(np.arange(3))).copy()
+        env.step(np.ones((3, 1)))
+        run = sl.simulate(
+            env.robot, start, tau={"crank_hinge": 5.0}, duration=0.05, parameters=live, limits="stop", integrator="rk4"
+        )
+        assert np.array_equal(env.q, run.q[:, -1])
+        seen.append(live[:, place])
+        env.step(np.ones((3, 1)))  # resets
+    assert len(np.unique(seen)) == 18
+    with pytest.raises(InputError, match=r"parameters returned float64 of shape \(3,\); expected numbers \(3, "):
+        four_bars(3, parameters=lambda random, n: np.ones(n)).reset()
+    with pytest.raises(InputError, match=r"parameters returned what no mechanism can have, in row 0: .*must be >= 0"):
+        four_bars(3, parameters=lambda random, n: -drawn(random, n)).reset()
