@@ -143,6 +143,31 @@ def test_the_kernel_of_cuda_tensors_is_a_gpus():
     assert kernel.dtype == np.float32
 
 
+def test_only_tensors_that_fit_are_read_as_they_are():
+    kernel = torch_kernels.kernel_for(sl.zoo.puma(), "forward_dynamics", {}, torch.float32, torch.device("cuda", 0))
+
+    class Tensor(torch.Tensor):
+        device = torch.device("cuda", 0)
+
+    def on_gpu(*shape, dtype=torch.float32):
+        return torch.zeros(*shape, dtype=dtype).as_subclass(Tensor)
+
+    x, row = on_gpu(4, 3, 6), on_gpu(6)
+    assert tensors.batch_axes(kernel, [x, x, row]) == (4, 3)
+    assert tensors.batch_axes(kernel, [row, row, row]) == ()
+    for other in (
+        torch.zeros(4, 3, 6),  # on the CPU
+        np.zeros((4, 3, 6), np.float32),
+        on_gpu(4, 3, 6, dtype=torch.float64),
+        on_gpu(4, 3, 5),
+        on_gpu(5, 3, 6),
+        on_gpu(3, 4, 6).transpose(0, 1),
+        on_gpu(4, 3, 6).requires_grad_(),
+    ):
+        assert tensors.batch_axes(kernel, [x, x, other]) is None
+    assert tensors.batch_axes(kernel, [np.zeros(6)] * 3) is None
+
+
 def test_packed_arguments_reach_the_driver_as_they_are(monkeypatch):
     kinds = [ctypes.c_void_p, *[ctypes.c_uint] * 7, *[ctypes.c_void_p] * 3]
     seen = []

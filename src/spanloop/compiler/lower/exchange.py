@@ -1,4 +1,4 @@
-"""A plan in phases as the work of several workers that exchange values through memory, with a barrier after each stage.
+"""A plan in phases as the work of several workers that exchange values through memory, with a barrier between stages.
 
 A worker has the operations of its shares; joint phases belong to the worker that has the least to do otherwise. What
 another worker reads has a slot, from the stage in which it is computed to the last stage in which it is read; then the
@@ -72,9 +72,36 @@ def of_phases(phased: PhasedPlan, workers: int) -> Exchange:
             nodes = () if alone and w != least else phase.homes[0 if alone else w]
             home.update((n.index, w) for n in nodes)
             stages[w].append(nodes)
+    _fill(stages, home)
     whole = tuple(tuple(_with_conditions(own_stages)) for own_stages in stages)
     slot, n_slots = _slots(whole, home)
     return Exchange(phased.plan, whole, home, slot, n_slots)
+
+
+def _fill(stages: list[list[Nodes]], home: dict[int, int]) -> None:
+    """While a worker would wait for others it does what it can of its next stage."""
+    made = {n.index: k for own in stages for k, nodes in enumerate(own) for n in nodes}
+    for k in range(len(stages[0]) - 1):
+        longest = max(len(own[k]) for own in stages)
+        for w, own in enumerate(stages):
+            early: list[Expression] = []
+            for n in own[k + 1]:
+                if len(own[k]) + len(early) >= longest:
+                    break
+                if all(_is_at_hand(x, w, k, made, home) for x in (n.a, n.b, n.c) if x is not None):
+                    made[n.index] = k
+                    early.append(n)
+            own[k] += tuple(early)
+            own[k + 1] = tuple(n for n in own[k + 1] if made[n.index] > k)
+
+
+def _is_at_hand(x: Expression, w: int, k: int, made: dict[int, int], home: dict[int, int]) -> bool:
+    """Whether worker w can read x in stage k; conditions of others would take their operands with them."""
+    if x.op in (INPUT, CONSTANT):
+        return True
+    if home[x.index] == w:
+        return made[x.index] <= k
+    return made[x.index] < k and x.op not in CONDITIONS
 
 
 def _with_conditions(stages: Sequence[Nodes]) -> Iterator[Nodes]:

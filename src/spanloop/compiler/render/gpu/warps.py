@@ -4,7 +4,7 @@
 
 Arguments, layouts, statuses and rows of NaN are those of render/gpu/threads.py. Each warp does the work of one worker
 (lower/exchange.py) for the same 32 states, one state a thread; values cross in shared memory, [slot][state], with a
-barrier after each stage. So a state has the registers of all its warps, and small batches keep more of the GPU busy.
+barrier between stages. So a state has the registers of all its warps, and small batches keep more of the GPU busy.
 Warps and states form a group; a block has one group, or several that share the instructions which it fetches.
 
 Rows, of 32 states and more, are moved to shared memory by the whole group and stay there until the end: a warp reads
@@ -310,7 +310,9 @@ class _Warp:
     def _compute(self) -> None:
         w, body, moves = self.writer, self.body, self.worker.moves
         at = 0
-        for nodes in w.exchange.stages[self.worker.number]:
+        for k, nodes in enumerate(w.exchange.stages[self.worker.number]):
+            if k:
+                self.lines.append(w.barrier)
             for n, after in zip(nodes, moves.after[at : at + len(nodes)], strict=True):
                 body.add((n,))
                 self._share(n)
@@ -319,7 +321,6 @@ class _Warp:
                 for i in after.dropped:
                     del body.values[i]
             at += len(nodes)
-            self.lines.append(w.barrier)
         for n in self.worker.inputs:
             if n.index in self.unchecked:
                 body.value(n)

@@ -19,6 +19,7 @@ import numpy as np
 
 from spanloop.compiler.lower import Operations, Part
 from spanloop.compiler.render.gpu.called_batch import scratch_bytes
+from spanloop.compiler.render.gpu.entry import WARP
 from spanloop.compiler.runtime import arrays, cache, machine
 from spanloop.compiler.runtime.device_arrays import DeviceArray, borrowed, checked, returned
 from spanloop.compiler.runtime.dlpack import CUDA, CUDA_MANAGED
@@ -122,12 +123,10 @@ class GpuKernel(Remade):
         if len(inputs) != len(self.inputs):
             names = ", ".join(n for n, _ in self.inputs)
             raise InputError(f"{self.name} takes {names}; {len(inputs)} arrays were given")
-        torch = sys.modules.get("torch")
-        if torch is not None and out is None and not check and tensors.are_tensors_at_all(inputs, torch):
-            leading = tensors.batch_axes(self, inputs) if tensors.are_tensors(self, inputs, torch) else None
-            if leading is not None:
-                result, self.status = tensors.answered(self, torch, inputs, leading, stream)
-                return result
+        leading = tensors.batch_axes(self, inputs) if out is None and not check else None
+        if leading is not None:
+            result, self.status = tensors.answered(self, sys.modules["torch"], inputs, leading, stream)
+            return result
         like = next((x for x in inputs if is_on_device(x)), None)
         if like is not None:
             return self._on_device(inputs, like, out, stream, check)
@@ -179,8 +178,9 @@ class GpuKernel(Remade):
         common = tuple(stride == 0 and count > 1 for _, stride in laid)
         if count:
             step = self._fitting(count)
-            code = self.code(common, step)
             for begin in range(0, count, step):
+                left = count - begin
+                code = self.code(common, step if left >= WARP else left)
                 self._rows(code, laid, common, answer[begin : begin + step], status[begin : begin + step], begin)
         self.status = status.reshape(leading)
         self._answer_elsewhere(laid, leading, answer, status)

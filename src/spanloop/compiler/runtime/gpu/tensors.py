@@ -6,6 +6,7 @@ PyTorch is not imported: whoever has a tensor has it loaded.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
@@ -14,26 +15,28 @@ if TYPE_CHECKING:
     from spanloop.compiler.runtime.gpu.kernel import GpuKernel
 
 
-def are_tensors_at_all(inputs: Sequence[Any], torch: Any) -> bool:
-    """Whether the first input is a CUDA tensor of PyTorch."""
-    first = inputs[0] if inputs else None
-    return isinstance(first, getattr(torch, "Tensor", ())) and bool(first.is_cuda)  # type: ignore[union-attr]
+def batch_axes(kernel: GpuKernel, inputs: Sequence[Any]) -> tuple[int, ...] | None:
+    """The batch axes of tensors that a kernel can read as they are; None where there is anything else among them.
 
-
-def are_tensors(kernel: GpuKernel, inputs: Sequence[Any], torch: Any) -> bool:
-    """Whether a kernel can read all inputs as they are: CUDA tensors in rows, contiguous, of its dtype and device."""
-    dtype, number = getattr(torch, kernel.dtype.name), kernel.device.number
-    return kernel.layout == "rows" and all(
-        isinstance(x, torch.Tensor)
-        and x.is_cuda
-        and x.device.index == number
-        and x.dtype == dtype
-        and x.ndim > 0
-        and x.shape[-1] == size
-        and x.is_contiguous()
-        and not (x.requires_grad and torch.is_grad_enabled())  # spanloop.torch has gradients; DLPack refuses these
-        for x, (_, size) in zip(inputs, kernel.inputs, strict=True)
-    )
+    Tensors are in rows, contiguous, of the kernel's dtype and device, with equal batch axes or one row for all states.
+    Those that need gradients are for spanloop.torch.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or kernel.layout != "rows" or not inputs or not isinstance(inputs[0], torch.Tensor):
+        return None
+    dtype, device = getattr(torch, kernel.dtype.name), torch.device("cuda", kernel.codes.number)
+    found = set()
+    for x, (_, size) in zip(inputs, kernel.inputs, strict=True):
+        if not isinstance(x, torch.Tensor) or x.device != device or x.dtype != dtype or x.shape[-1:] != (size,):
+            return None
+        if not x.is_contiguous() or (x.requires_grad and torch.is_grad_enabled()):
+            return None
+        if x.numel() != size:
+            found.add(tuple(x.shape[:-1]))
+    if found:
+        return found.pop() if len(found) == 1 else None
+    longest: tuple[int, ...] = max((tuple(x.shape[:-1]) for x in inputs), key=len)
+    return longest
 
 
 def answered(
@@ -41,7 +44,7 @@ def answered(
 ) -> tuple[Any, Any]:
     """The answer (*leading, *shape) and the status of every state, written by the current stream when it comes to it.
 
-    inputs: tensors that `are_tensors`, each with the batch axes `leading` or with one row for all states.
+    inputs: tensors that the kernel can read as they are, each with the batch axes `leading` or with one row for all.
     """
     like, n = inputs[0], math.prod(leading)
     out = like.new_empty((*leading, *kernel.shape))
@@ -54,12 +57,3 @@ def answered(
         with nullcontext() if is_current else torch.cuda.device(like.device):  # a launch changes the thread's device
             kernel.start(pointers, common, out.data_ptr(), status.data_ptr(), n, used)
     return out, status
-
-
-def batch_axes(kernel: GpuKernel, inputs: Sequence[Any]) -> tuple[int, ...] | None:
-    """The batch axes that tensors share, but for those with one row; None where they differ."""
-    found = {tuple(x.shape[:-1]) for x, (_, size) in zip(inputs, kernel.inputs, strict=True) if x.numel() != size}
-    if found:
-        return found.pop() if len(found) == 1 else None
-    longest: tuple[int, ...] = max((tuple(x.shape[:-1]) for x in inputs), key=len)
-    return longest

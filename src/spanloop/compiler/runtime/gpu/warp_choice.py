@@ -7,6 +7,7 @@ are between those that were measured on an H200 (decision 44).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ from spanloop.compiler.render.gpu.warps import fits
 
 MOST = 4  # warps of a state
 WORTH = 0.85  # of the operations one after the other that a division may take at most
+NEAR = 1.02  # times the shortest division, up to which one with fewer warps is taken
 EVEN = 0.67  # of them up to which two warps pay in large batches as well (float64)
 SOME, MANY = 2, 6  # times the budget of registers, values held at a time: between them in float64, above in float32
 AT_ONCE = 8  # warps that run on a multiprocessor with all the registers that a thread can have
@@ -44,12 +46,12 @@ def warp_choice(plan: Plan, parts: Sequence[Part], real: str, layout: Layout, sh
     """The choice for a plan; shared: bytes of shared memory that a block may have."""
     divided = [x for x in (exchange(plan, parts, w) for w in range(2, MOST + 1)) if x is not None]
     divided = [x for x in divided if fits(x, real, layout, shared=shared)]
-    whole = len(plan.nodes)
-    best = min(divided, key=lambda x: x.length, default=None)
-    if best is None or best.length > WORTH * whole:
+    shortest = min((x.length for x in divided), default=math.inf)
+    if shortest > WORTH * len(plan.nodes):
         return WarpChoice()
+    small = next(x.workers for x in divided if x.length <= NEAR * shortest)
     large = next((2 for x in divided if x.workers == 2 and _pays(x, real)), 1)
-    return WarpChoice(best.workers, large)
+    return WarpChoice(small, large)
 
 
 def _pays(two: Exchange, real: str) -> bool:
