@@ -77,6 +77,8 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--save", type=Path)
     parser.add_argument("--models", type=Path)
+    parser.add_argument("--only", help="names of models, separated by commas")
+    parser.add_argument("--runs", type=int, nargs="*", default=SIZES)
     options = parser.parse_args()
     if options.save:
         save(options.save)
@@ -85,9 +87,9 @@ def main() -> None:
     import mujoco
 
     print(f"MJX of MuJoCo {mujoco.__version__}, JAX {jax.__version__}, {jax.devices()[0].device_kind}")
-    for name in TREES + CLOSED:
+    for name in options.only.split(",") if options.only else TREES + CLOSED:
         start = np.load(options.models / f"{name}_start.npy")
-        for runs in SIZES:
+        for runs in options.runs:
             try:
                 found, first = timed(options.models / f"{name}.xml", start, runs)
             except Exception as problem:

@@ -19,6 +19,7 @@ from spanloop.compiler.runtime.gpu import assembly, driver
 from spanloop.compiler.runtime.gpu import rollout as gpu_rollouts
 from spanloop.compiler.runtime.gpu.driver import Device
 from spanloop.compiler.runtime.rollout import KINDS
+from spanloop.simulation.integrators import integrator
 
 _OUT_OF_MEMORY, _ILLEGAL_ADDRESS = 2, 700
 _ATTRIBUTES = {75: 9, 76: 0, 16: 4, 97: 227 * 1024, 115: 1}
@@ -289,6 +290,7 @@ def doubled_driver(monkeypatch, **options) -> Iterator[DriverDouble]:
     Device.of.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(driver, "_library", lambda: double)
+        patch.setattr(integrator, "_on_gpu", {})  # rollouts keep the device that they were loaded on
         patch.setattr(gpu_rollouts, "gpu_rollout", lambda schedule, real, way: host_rollout(schedule, real, way))
         patch.setattr(assembly, "ptx", lambda text, capability=None, is_optimised=False: text)
         yield double
