@@ -1,7 +1,7 @@
 """How many warps of a GPU compute a state: one thread a state, or several warps to 32 states (render/gpu/warps.py).
 
 Small batches leave most of the GPU idle with one warp: there the division is best that is done first. Large batches
-fill it anyway. There one warp is faster, but for two kinds of mechanisms whose values one thread cannot hold; the bounds
+fill it anyway. There one warp is faster, but for two kinds of mechanisms whose values a thread cannot hold; the bounds
 are between those that were measured on an H200 (decision 44).
 """
 
