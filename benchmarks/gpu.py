@@ -457,7 +457,11 @@ def main() -> None:
     parser.add_argument("--models")
     parser.add_argument("--only", help="names of models, separated by commas")
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--agreement", action="store_true", help="only that of all functions with the CPU")
     options = parser.parse_args()
+    if options.agreement:
+        agreements()
+        return
     if options.save:
         from trees import pair
 
@@ -485,21 +489,23 @@ def main() -> None:
         agreements()
 
 
+def agreement_of(name: str) -> tuple[str, dict[str, tuple[float, str]], int]:
+    """The agreement of one model of the zoo."""
+    model = getattr(sl.zoo, name)(*SIZES.get(name, ()))
+    start = getattr(sl.zoo, f"{name}_start")(*SIZES.get(name, ())) if model.loops or model.couplings else None
+    return name, *agreement(name, model, start)
+
+
 def agreements() -> None:
-    """All functions of the models of the zoo, on the GPU and on the CPU."""
-    zoo, total = sl.zoo, 0
-    worst = {"float64": (0.0, ""), "float32": (0.0, "")}
-    for name in zoo.names():
-        if name in ("random_model",):
-            continue
-        model = getattr(zoo, name)(*SIZES.get(name, ()))
-        start = getattr(zoo, f"{name}_start")(*SIZES.get(name, ())) if model.loops or model.couplings else None
-        found, count = agreement(name, model, start)
-        total += count
-        print(
-            f"  {name}: {count} kernels, " + ", ".join(f"{d} {e:.1e} ({f})" for d, (e, f) in found.items()), flush=True
-        )
-        worst = {d: max(worst[d], (found[d][0], f"{name} {found[d][1]}")) for d in worst}
+    """All functions of the models of the zoo, on the GPU and on the CPU; a process a model."""
+    total, worst = 0, {"float64": (0.0, ""), "float32": (0.0, "")}
+    names = [x for x in sl.zoo.names() if x != "random_model"]
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+        for name, found, count in pool.map(agreement_of, names):
+            total += count
+            parts = ", ".join(f"{d} {e:.1e} ({f})" for d, (e, f) in found.items())
+            print(f"  {name}: {count} kernels, {parts}", flush=True)
+            worst = {d: max(worst[d], (found[d][0], f"{name} {found[d][1]}")) for d in worst}
     print(f"agreement of {total} kernels with the CPU: {worst}")
 
 
