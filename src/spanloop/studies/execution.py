@@ -1,0 +1,106 @@
+"""Chunks computed by threads of this process or by Dask's workers, a few at a time, in the order in which they end."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import functools
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from spanloop.errors import SpanloopError, SpanloopWarning
+from spanloop.studies.chunk import run_chunk
+from spanloop.studies.setup import Setup
+
+Draws = Callable[[int], np.ndarray]
+Found = tuple[int, dict[str, np.ndarray]]
+_WAITING = 2  # chunks for each thread that are under way or wait: the memory that a study needs
+_RETRIES = 3  # of a chunk whose worker was lost
+
+
+class StudyError(SpanloopError):
+    """A study that could not go on; what was finished is stored."""
+
+
+def on_threads(setup: Setup, chunks: Sequence[int], draws: Draws, threads: int) -> Iterator[Found]:
+    """Compute chunks on threads; after an interrupt those that are under way still come."""
+    pool = concurrent.futures.ThreadPoolExecutor(threads, thread_name_prefix="study")
+    left, under_way = iter(chunks), dict[Any, int]()
+    interrupted: KeyboardInterrupt | None = None
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "simulate: ", SpanloopWarning)
+        try:
+            while True:
+                try:
+                    while interrupted is None and len(under_way) < _WAITING * threads:
+                        k = next(left, None)
+                        if k is None:
+                            break
+                        under_way[pool.submit(run_chunk, setup, draws(k))] = k
+                    if not under_way:
+                        break
+                    done, _ = concurrent.futures.wait(under_way, return_when=concurrent.futures.FIRST_COMPLETED)
+                except KeyboardInterrupt as error:
+                    interrupted = error
+                    for future in [f for f in under_way if f.cancel()]:
+                        del under_way[future]
+                    continue
+                for future in done:
+                    k = under_way.pop(future)
+                    yield k, future.result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+    if interrupted is not None:
+        raise interrupted
+
+
+def on_dask(setup: Setup, chunks: Sequence[int], draws: Draws, client: Any) -> Iterator[Found]:
+    """Compute chunks on the workers of a Dask cluster; one whose worker is lost is computed again."""
+    import cloudpickle
+    from distributed import as_completed
+
+    sent = cloudpickle.dumps(setup)  # with every chunk: data that is scattered is lost with its workers
+    left, under_way = iter(chunks), dict[str, int]()
+    pool = as_completed()
+
+    def submit() -> None:
+        k = next(left, None)
+        if k is not None:
+            future = client.submit(_on_worker, sent, draws(k), pure=False, retries=_RETRIES, key=f"chunk-{k}-{os.urandom(4).hex()}")
+            under_way[future.key] = k
+            pool.add(future)
+
+    for _ in range(_WAITING * max(1, sum(client.nthreads().values()))):
+        submit()
+    try:
+        for future in pool:
+            k = under_way.pop(future.key)
+            found = future.result()
+            submit()
+            yield k, found
+    finally:
+        for future in list(pool.futures):
+            future.cancel()
+
+
+@functools.lru_cache(maxsize=4)
+def _unpacked(data: bytes) -> Setup:
+    import cloudpickle
+
+    found: Setup = cloudpickle.loads(data)
+    return found
+
+
+def _on_worker(data: bytes, rows: np.ndarray) -> dict[str, np.ndarray]:
+    """A chunk on a worker; the setup is unpacked once."""
+    return run_chunk(_unpacked(data), rows)
+
+
+def lost_cluster(error: BaseException) -> bool:
+    """Whether an error is of the cluster, not of the study."""
+    module = type(error).__module__.partition(".")[0]
+    known = isinstance(error, OSError | TimeoutError | concurrent.futures.CancelledError)
+    return module in ("distributed", "dask", "tornado", "asyncio") or known
