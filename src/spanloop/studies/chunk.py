@@ -16,16 +16,16 @@ from spanloop.simulation.problem import End, Problem
 from spanloop.simulation.simulate import steps_taken
 from spanloop.simulation.termination import Termination
 from spanloop.simulation.time_loop import Progress, TimeLoop
-from spanloop.simulation.tracking.quantities import Quantity
-from spanloop.simulation.tracking.tracked import values_at
+from spanloop.simulation.tracking.tracked import Evaluator
 from spanloop.studies.kept import EventCount, Item, Last, Samples
-from spanloop.studies.setup import Setup, Starts, quietly, starts_of
+from spanloop.studies.setup import Prototype, Setup, Starts, prototype, quietly, starts_of
 from spanloop.trajectory import EndReason
 from spanloop.trajectory.events import EventTable
 
 REFUSED = "refused"  # the outcome of a run that cannot start
 OUTCOMES = (*(x.value for x in EndReason), REFUSED)
 FAILED = ("refused", "singular", "open", "overlap", "tunnel", "jam", "unsolved", "not_finite", "not_converged", "controller")
+State = tuple[np.ndarray, np.ndarray, np.ndarray]  # q, v, z (n, size)
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,9 @@ def run_chunk(setup: Setup, rows: np.ndarray) -> dict[str, np.ndarray]:
     for k, reason in starts.refused.items():
         if k:
             _refuse(out, k - 1, reason)
-    for part, problem in _problems(setup, starts, out):
-        found = _kept(setup, _ended(setup, problem))
+    made = prototype(setup)
+    for part, problem in _problems(setup, made, starts, out):
+        found = _kept(setup, made, _ended(setup, problem))
         where = part[1:] - 1  # without the reference
         for name, array in found.items():
             out[name][where] = array[1:]
@@ -96,7 +97,9 @@ def _refuse(out: Mapping[str, np.ndarray], k: int, reason: str) -> None:
     out["outcome"][k], out["reason"][k] = OUTCOMES.index(REFUSED), reason
 
 
-def _problems(setup: Setup, starts: Starts, out: Mapping[str, np.ndarray]) -> Iterator[tuple[np.ndarray, Problem]]:
+def _problems(
+    setup: Setup, made: Prototype, starts: Starts, out: Mapping[str, np.ndarray]
+) -> Iterator[tuple[np.ndarray, Problem]]:
     """Problems of all runs that start, each with the reference as its first row, and the rows of the chunk they have.
 
     Where sl.simulate refuses the start of a run the others are taken in halves, until it is alone.
@@ -107,7 +110,7 @@ def _problems(setup: Setup, starts: Starts, out: Mapping[str, np.ndarray]) -> It
         if len(part) < 2:
             continue
         try:
-            yield starts.rows[part], setup.problem(_some(starts, part))
+            problem = Problem.of(setup.robot, **{**setup.arguments, **_some(starts, part).arguments})
         except (StateError, InputError) as error:
             if len(part) == 2:
                 words = re.sub(r"\b(of )?run 1\b:? ?", lambda found: found[1] or "", str(error))  # a number in this call
@@ -115,6 +118,8 @@ def _problems(setup: Setup, starts: Starts, out: Mapping[str, np.ndarray]) -> It
                 continue
             middle = (len(part) + 1) // 2
             parts += [part[:middle], np.concatenate([part[:1], part[middle:]])]
+            continue
+        yield starts.rows[part], made.of(problem)
 
 
 def _some(starts: Starts, part: np.ndarray) -> Starts:
@@ -152,7 +157,7 @@ def _ended(setup: Setup, problem: Problem) -> Ended:
     return Ended(problem, loop, progress, layout, ends)
 
 
-def _kept(setup: Setup, ended: Ended) -> dict[str, np.ndarray]:
+def _kept(setup: Setup, made: Prototype, ended: Ended) -> dict[str, np.ndarray]:
     p, layout = ended.progress, ended.layout
     out: dict[str, np.ndarray] = {
         "outcome": np.array([OUTCOMES.index(e.outcome.reason) for e in ended.ends], np.uint8),
@@ -161,34 +166,36 @@ def _kept(setup: Setup, ended: Ended) -> dict[str, np.ndarray]:
     }
     if "loops" in layout:
         out["closure_error"] = p.state[:, layout.places["loops"].start].astype(float)
-    _numbers(setup, ended, out)
-    _samples(setup, ended, out)
+    _numbers(setup, made.numbers, ended, out)
+    _samples(setup, made.samples, ended, out)
     if any(item.quantity is None for item in setup.items):
         _events(setup, ended, out)
     return out
 
 
-def _numbers(setup: Setup, ended: Ended, out: dict[str, np.ndarray]) -> None:
+def _numbers(setup: Setup, evaluator: Evaluator, ended: Ended, out: dict[str, np.ndarray]) -> None:
     """The quantities at the end, and statistics over the steps."""
-    wanted = [item for item in setup.items if isinstance(item.given, Last) or item.statistic]
-    if not wanted:
+    if not evaluator.items:
         return
-    quantities = list(dict.fromkeys(item.quantity for item in wanted if item.quantity is not None))
-    at = [_values(ended, quantities, *_state_at(ended, k), k) for k in range(3)]
-    seen = {x: np.column_stack([values[:, j] for values in at]) for j, x in enumerate(quantities)}
-    for item in wanted:
+    tracked, p = setup.tracked, ended.progress
+    all_finished = bool((p.counts == ended.loop.grid.steps).all())
+    last = _values(ended, evaluator, 2)
+    whole = last if all_finished else _values(ended, evaluator, 1)
+    needs_start = not p.counts.all() or (tracked is not None and any(name == "mean" for name, _ in tracked.items))
+    first = _values(ended, evaluator, 0) if needs_start else np.full_like(last, np.nan)
+    seen = {x: np.column_stack([first[:, j], whole[:, j], last[:, j]]) for j, x in enumerate(evaluator.items)}
+    for item in setup.items:
         if isinstance(item.given, Last) and item.quantity is not None:
             out[item.name] = seen[item.quantity][:, 2]
-    tracked = setup.tracked
     if tracked:
-        times = ended.times
-        carried = ended.progress.state[:, ended.layout.places["tracked"]]
-        found = tracked.final(carried, times[:, 2] - times[:, 0], times, [seen[q] for _, q in tracked.items], ended.loop.grid.h)
+        times, h = ended.times, ended.loop.grid.h
+        carried = p.state[:, ended.layout.places["tracked"]]
+        found = tracked.final(carried, times[:, 2] - times[:, 0], times, [seen[q] for _, q in tracked.items], h)
         names = [item.name for item in setup.items if item.statistic]
         out |= dict(zip(names, found, strict=True))
 
 
-def _state_at(ended: Ended, moment: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _state_at(ended: Ended, moment: int) -> State:
     """q, v, z (n, size) at the start (0), after the last whole step (1) or at the end (2)."""
     p, model = ended.progress, ended.problem.model
     nq, nv, memory = model.nq, model.nv, ended.problem.applied.memory
@@ -207,23 +214,23 @@ def _state_at(ended: Ended, moment: int) -> tuple[np.ndarray, np.ndarray, np.nda
     return out
 
 
-def _values(ended: Ended, quantities: Sequence[Quantity], q: Any, v: Any, z: Any, moment: int) -> np.ndarray:
-    numbers = np.zeros(len(q), int) if moment == 0 else np.minimum(ended.progress.counts, ended.loop.grid.steps - 1)
-    return _evaluated(ended, quantities, ended.times[:, moment], q, v, z, numbers)
+def _values(ended: Ended, evaluator: Evaluator, moment: int) -> np.ndarray:
+    numbers = np.minimum(ended.progress.counts, ended.loop.grid.steps - 1) * (moment > 0)
+    return _evaluated(ended, evaluator, ended.times[:, moment], _state_at(ended, moment), numbers)
 
 
-def _evaluated(ended: Ended, quantities: Sequence[Quantity], t: Any, q: Any, v: Any, z: Any, steps: Any) -> np.ndarray:
-    """Values (n, quantities) at rows of states at times t (n,) in steps with these numbers (n,)."""
+def _evaluated(ended: Ended, evaluator: Evaluator, t: np.ndarray, state: State, steps: np.ndarray) -> np.ndarray:
+    """Values (n, quantities) at rows q, v, z of states at times t (n,) in steps with these numbers (n,)."""
     problem = ended.problem
-    arrays = {"t": np.reshape(t, (-1, 1)), "q": q, "v": v, "z": z}
-    arrays["u"] = problem.inputs.at(problem.batch, np.reshape(steps, (-1, 1)))[:, 0]
+    arrays = {"t": t[:, None], **dict(zip("qvz", state, strict=True))}
+    arrays["u"] = problem.inputs.at(problem.batch, steps[:, None])[:, 0]
     constants = problem.constant_rows()
     arrays |= {name: constants[name] for name in problem.system.constants}
     arrays |= {name: ended.progress.state[:, ended.layout.places[name]] for name in problem.system.switched}
-    return values_at(problem.system, quantities, arrays)
+    return evaluator(arrays)
 
 
-def _samples(setup: Setup, ended: Ended, out: dict[str, np.ndarray]) -> None:
+def _samples(setup: Setup, evaluator: Evaluator, ended: Ended, out: dict[str, np.ndarray]) -> None:
     """Quantities and states at the samples that are kept; NaN after the end of a run."""
     model, p, grid = ended.problem.model, ended.progress, ended.loop.grid
     nq, nv = model.nq, model.nv
@@ -235,7 +242,7 @@ def _samples(setup: Setup, ended: Ended, out: dict[str, np.ndarray]) -> None:
     wanted = [item for item in setup.items if isinstance(item.given, Samples)]
     if not wanted:
         return
-    quantities = list(dict.fromkeys(item.quantity for item in wanted if item.quantity is not None))
+    memory = ended.problem.applied.memory
     places = {item.name: sample_numbers(setup, item) for item in wanted}
     for item in wanted:
         out[item.name] = np.full((len(p.state), len(places[item.name])), np.nan)
@@ -243,11 +250,12 @@ def _samples(setup: Setup, ended: Ended, out: dict[str, np.ndarray]) -> None:
         row = np.where(reached[:, number, None], p.record[:, number].astype(float), np.nan)
         step = np.full(len(row), min(number * grid.every, grid.steps - 1))
         t = np.full(len(row), ended.loop.start + number * grid.every * grid.h)
-        values = _evaluated(ended, quantities, t, row[:, :nq], row[:, nq : nq + nv], row[:, nq + nv :][:, : ended.problem.applied.memory], step)
+        state = row[:, :nq], row[:, nq : nq + nv], row[:, nq + nv : nq + nv + memory]
+        values = _evaluated(ended, evaluator, t, state, step)
         for item in wanted:
             for j in np.flatnonzero(np.array(places[item.name]) == number):
                 assert item.quantity is not None
-                out[item.name][:, j] = values[:, quantities.index(item.quantity)]
+                out[item.name][:, j] = values[:, evaluator.items.index(item.quantity)]
 
 
 def _events(setup: Setup, ended: Ended, out: dict[str, np.ndarray]) -> None:

@@ -7,6 +7,7 @@ chunk: a run then has the same neighbours' kernel and the same bits in any chunk
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from collections.abc import Mapping, Sequence
@@ -25,11 +26,11 @@ from spanloop.simulation.initial_state import LiveRobot, assembled
 from spanloop.simulation.integrators.integrator import Integrator
 from spanloop.simulation.problem import Problem
 from spanloop.simulation.simulate import robot_of
-from spanloop.simulation.system import Closures
+from spanloop.simulation.system import Closures, System
 from spanloop.simulation.time_loop import Grid
-from spanloop.simulation.tracking.tracked import Tracked
+from spanloop.simulation.tracking.tracked import Evaluator, Tracked
 from spanloop.studies.closing import closed_rates, closed_starts
-from spanloop.studies.kept import Item
+from spanloop.studies.kept import Item, Samples
 from spanloop.studies.variables import SURFACES, Target, Variables
 
 _OPEN = 1e-6  # m or rad: a start that is open by more has not been closed
@@ -71,7 +72,7 @@ class Setup:
         return robot_of(self.model)
 
     def problem(self, starts: Starts) -> Problem:
-        """The problem of these runs, as sl.simulate makes it."""
+        """The problem of these runs, as sl.simulate makes it, with the statistics that are kept."""
         problem = Problem.of(self.robot, **{**self.arguments, **starts.arguments})
         system = problem.system
         if self.implicit:
@@ -91,6 +92,30 @@ class Starts:
     arguments: Mapping[str, Any]
     rows: np.ndarray
     refused: Mapping[int, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Prototype:
+    """The system of all runs of a study, made once from the reference, so that nothing is traced for every chunk."""
+
+    system: System
+    numbers: Evaluator  # of quantities at the end, and of statistics
+    samples: Evaluator
+
+    def of(self, problem: Problem) -> Problem:
+        """A problem of other runs with this system; its first run is the reference, from which both are made."""
+        assert (problem.system.near, problem.system.live) == (self.system.near, self.system.live)
+        return replace(problem, system=self.system)
+
+
+@functools.lru_cache(maxsize=8)
+def prototype(setup: Setup) -> Prototype:
+    """The prototype of a setup, whose reference is known."""
+    system = setup.problem(starts_of(setup, np.stack([setup.reference] * 2))).system
+    plain = replace(system, tracked=None)
+    ends = [x.quantity for x in setup.items if x.quantity is not None and not isinstance(x.given, Samples)]
+    sampled = [x.quantity for x in setup.items if x.quantity is not None and isinstance(x.given, Samples)]
+    return Prototype(system, *(Evaluator(plain, tuple(dict.fromkeys(x))) for x in (ends, sampled)))
 
 
 def starts_of(setup: Setup, rows: np.ndarray) -> Starts:

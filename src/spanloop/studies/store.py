@@ -11,6 +11,7 @@ import contextlib
 import errno
 import json
 import os
+import shutil
 import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -27,7 +28,6 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 FORMAT = 1
-_LOCK = ".study.lock"
 _KEY = "spanloop_study"
 
 
@@ -46,6 +46,7 @@ class Store:
 
     def __init__(self, path: Path | None, group: Any, chunk: int, runs: int):
         self.path, self.group, self.chunk, self.runs = path, group, chunk, runs
+        self._arrays: dict[str, Any] = {}  # opened once: Zarr reads a file for that
 
     @property
     def chunks(self) -> int:
@@ -61,13 +62,18 @@ class Store:
         found: np.ndarray = np.asarray(self.group["finished"][:]) > 0
         return found
 
+    def _array(self, name: str) -> Any:
+        if name not in self._arrays:
+            self._arrays[name] = self.group[name]
+        return self._arrays[name]
+
     def write(self, k: int, arrays: Mapping[str, np.ndarray]) -> None:
         """Write chunk k; it counts when all of it is there."""
         first, end = self.span(k)
         try:
             for name, array in arrays.items():
-                self.group[name][first:end] = array
-            self.group["finished"][k] = 1
+                self._array(name)[first:end] = array
+            self._array("finished")[k] = 1
         except OSError as error:
             full = error.errno in (errno.ENOSPC, errno.EDQUOT)
             words = "the disk is full" if full else error.strerror or str(error)
@@ -100,13 +106,17 @@ def opened(
     zarr = _zarr()
     if path is None:
         return _made(zarr, None, zarr.storage.MemoryStore(), definition, variables, coordinates, chunk, runs)
-    if path.exists() and any(x.name != _LOCK for x in path.iterdir()):
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
         return _resumed(path, definition)
+    part = path.with_name(f".{path.name}.part")
     try:
-        path.mkdir(parents=True, exist_ok=True)
-        return _made(zarr, path, str(path), definition, variables, coordinates, chunk, runs)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(part, ignore_errors=True)  # of a process that was killed here
+        _made(zarr, path, str(part), definition, variables, coordinates, chunk, runs)
+        os.replace(part, path)
     except OSError as error:
         raise FileError(f"{path}: cannot be made ({error.strerror or error}); choose another store") from None
+    return read(path)[0]
 
 
 def _made(
@@ -182,6 +192,8 @@ def differences(kept: Mapping[str, Any], now: Mapping[str, Any], before: str = "
 def locked(path: Path | None) -> Iterator[None]:
     """Keep other processes from writing to a store; the lock goes with the process, however it ends.
 
+    It is a file beside the store, which stays.
+
     Raises:
         FileError: another process has it.
     """
@@ -189,8 +201,8 @@ def locked(path: Path | None) -> Iterator[None]:
         yield
         return
     try:
-        path.mkdir(parents=True, exist_ok=True)
-        file = open(path / _LOCK, "a+b")  # noqa: SIM115
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = open(path.with_name(f"{path.name}.lock"), "a+b")  # noqa: SIM115
     except OSError as error:
         raise FileError(f"{path}: cannot be used as a store ({error.strerror or error})") from None
     with file:

@@ -174,6 +174,8 @@ class Study:
 
     def status(self) -> str:
         """How much of the study is stored, as a sentence."""
+        if self.path is not None and not self.path.exists():
+            return f"0 of {len(self)} runs are finished ({self.path})"
         opened = self._store()
         done = sum(b - a for a, b in (opened.span(k) for k in np.flatnonzero(opened.finished())))
         return f"{done} of {len(self)} runs are finished ({opened.path or 'in memory'})"

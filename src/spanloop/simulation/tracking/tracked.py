@@ -95,22 +95,35 @@ def inputs(system: System) -> dict[str, int]:
     return {name: system.sizes[name] for name in names}
 
 
-def values_at(system: System, items: Sequence[Quantity], arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Values (n, items) at rows of the arrays that quantities read; NaN where a row is not finite."""
-    sizes, count = inputs(system), len(items)
-    key = Tracked(tuple(("largest", item) for item in items)).key(system)
+@dataclass(frozen=True, eq=False)
+class Evaluator:
+    """Quantities of a system at rows of states, compiled once."""
 
-    def compute(x: Mapping[str, Sequence[Any]]) -> tuple[list[Any], tuple[()]]:
-        return [item.value(system, x) for item in items], ()
+    system: System
+    items: tuple[Quantity, ...]
 
-    n = len(arrays["q"])
-    rows = [np.ascontiguousarray(np.broadcast_to(arrays[name], (n, size)), float) for name, size in sizes.items()]
-    well = np.logical_and.reduce([np.isfinite(x).all(axis=1) for x in rows])
-    out = np.full((n, count), np.nan)
-    if well.any():
-        found = kernel("quantities", sizes, count, compute, key)
-        out[well] = found.evaluate(*(x[well] for x in rows))
-    return out
+    @cached_property
+    def _kernel(self) -> Any:
+        key = Tracked(tuple(("largest", item) for item in self.items)).key(self.system)
+
+        def compute(x: Mapping[str, Sequence[Any]]) -> tuple[list[Any], tuple[()]]:
+            return [item.value(self.system, x) for item in self.items], ()
+
+        return kernel("quantities", inputs(self.system), len(self.items), compute, key)
+
+    def __call__(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Values (n, items) at rows of the arrays that quantities read; NaN where a row is not finite."""
+        n = len(arrays["q"])
+        sizes = inputs(self.system)
+        rows = [np.ascontiguousarray(np.broadcast_to(arrays[name], (n, size)), float) for name, size in sizes.items()]
+        well = np.logical_and.reduce([np.isfinite(x).all(axis=1) for x in rows])
+        if well.all():
+            found: np.ndarray = self._kernel.evaluate(*rows)
+            return found
+        out = np.full((n, len(self.items)), np.nan)
+        if well.any():
+            out[well] = self._kernel.evaluate(*(x[well] for x in rows))
+        return out
 
 
 def _carried(statistic: str, value: Any, t: Any, h: Any, before: Sequence[Any]) -> list[Any]:
