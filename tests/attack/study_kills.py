@@ -1,7 +1,7 @@
 """Attack studies with SIGKILL: on Dask's workers, on its scheduler, on the process that runs the study.
 
-A case is one store and one cluster. Each kill hits one of the three at a random moment. Then run() again must finish all
-runs, compute no chunk that was stored before, and give the bits of a study that nobody disturbed.
+A case is one store and one cluster. Each kill hits one of the three at a random moment. Then run() again must finish
+all runs, compute no chunk that was stored before, and give the bits of a study that nobody disturbed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from tally import Tally, until
 
 import spanloop as sl
-from spanloop.studies import store as stores
+from spanloop.studies.storage import store as stores
 
 KILLS = 4  # of a case
 RUNS, CHUNK = 40_000, 100

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from study_cases import arm, four_bar, same
 
 from spanloop.studies.chunk import run_chunk
+
 
 @pytest.mark.parametrize("make", [four_bar, arm])
 @pytest.mark.parametrize("chunk", [1, 5, 16])

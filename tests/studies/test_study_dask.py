@@ -30,7 +30,7 @@ def test_processes_give_the_bits_of_threads(cluster):
 
 def test_a_study_outlives_its_workers(cluster, tmp_path):
     study = four_bar(runs=3000, chunk=50, duration=1.0, store=tmp_path / "s")
-    killed = []
+    killed, words = [], []
 
     def kill():
         for _ in range(3):
@@ -45,10 +45,11 @@ def test_a_study_outlives_its_workers(cluster, tmp_path):
         killer.start()
         try:
             study.run(client=client)
-        except StudyError as error:
-            assert "run() goes on from there" in str(error)
+        except StudyError as error:  # of three kills all may hit one chunk
+            words.append(str(error))
         killer.join()
     assert killed
+    assert all("run() goes on from there" in x for x in words)
     same(study.run().results(), four_bar(runs=3000, duration=1.0).run().results())
 
 

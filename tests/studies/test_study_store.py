@@ -16,7 +16,7 @@ from study_cases import four_bar, same
 
 import spanloop as sl
 from spanloop.errors import FileError, InputError
-from spanloop.studies import store as stores
+from spanloop.studies.storage import store as stores
 
 st = sl.studies
 
@@ -102,7 +102,7 @@ def test_a_folder_that_is_no_store_is_refused(tmp_path):
 def test_a_store_in_use_by_another_process_is_refused(tmp_path):
     code = f"""
         from pathlib import Path
-        from spanloop.studies.store import locked
+        from spanloop.studies.storage.store import locked
         with locked(Path({str(tmp_path / "s")!r})):
             print("locked", flush=True)
             input()
@@ -132,7 +132,7 @@ def test_a_full_disk_stops_the_study_and_loses_nothing(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(type(study._store().group["fast"]), "__setitem__", full)
-        with pytest.raises(FileError, match="the disk is full. 2 of 10 chunks are stored, and none of them is lost"):
+        with pytest.raises(FileError, match=r"the disk is full\. 2 of 10 chunks are stored, and none of them is lost"):
             study.run()
     same(four_bar(store=tmp_path / "s", chunk=4).run().results(), four_bar().run().results())
 

@@ -1,6 +1,6 @@
 """`sl.studies`: what varies in an sl.Study and how, and what is kept of its runs."""
 
-from spanloop.studies.distributions import Choice, Distribution, Levels, LogNormal, Normal, Triangular, Uniform
+from spanloop.studies.draws.distributions import Choice, Distribution, Levels, LogNormal, Normal, Triangular, Uniform
 from spanloop.studies.kept import (
     EventCount,
     FirstEvent,

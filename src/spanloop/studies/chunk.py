@@ -24,7 +24,18 @@ from spanloop.trajectory.events import EventTable
 
 REFUSED = "refused"  # the outcome of a run that cannot start
 OUTCOMES = (*(x.value for x in EndReason), REFUSED)
-FAILED = ("refused", "singular", "open", "overlap", "tunnel", "jam", "unsolved", "not_finite", "not_converged", "controller")
+FAILED = (
+    "refused",
+    "singular",
+    "open",
+    "overlap",
+    "tunnel",
+    "jam",
+    "unsolved",
+    "not_finite",
+    "not_converged",
+    "controller",
+)
 State = tuple[np.ndarray, np.ndarray, np.ndarray]  # q, v, z (n, size)
 
 
@@ -113,7 +124,9 @@ def _problems(
             problem = Problem.of(setup.robot, **{**setup.arguments, **_some(starts, part).arguments})
         except (StateError, InputError) as error:
             if len(part) == 2:
-                words = re.sub(r"\b(of )?run 1\b:? ?", lambda found: found[1] or "", str(error))  # a number in this call
+                words = re.sub(
+                    r"\b(of )?run 1\b:? ?", lambda found: found[1] or "", str(error)
+                )  # a number in this call
                 _refuse(out, int(starts.rows[part[1]]) - 1, words.replace("  ", " "))
                 continue
             middle = (len(part) + 1) // 2
@@ -203,9 +216,9 @@ def _state_at(ended: Ended, moment: int) -> State:
         row = p.record[:, 0].astype(float)
     else:
         row = p.record[:, -1].astype(float)
-        for k in np.flatnonzero(p.counts < ended.loop.grid.steps):
-            places = [ended.layout.places[n] for n in ("q", "v", *(("z",) if memory else ()))]
-            row[k, : nq + nv + memory] = np.concatenate([p.state[k, place] for place in places])
+        cut = p.counts < ended.loop.grid.steps
+        places = [ended.layout.places[n] for n in ("q", "v", *(("z",) if memory else ()))]
+        row[cut, : nq + nv + memory] = np.concatenate([p.state[cut, place] for place in places], axis=1)
     out = row[:, :nq], row[:, nq : nq + nv], row[:, nq + nv : nq + nv + memory]
     if moment == 2:
         for k, end in enumerate(ended.ends):

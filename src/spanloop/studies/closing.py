@@ -6,6 +6,8 @@ its numbers do not depend on its neighbours.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from spanloop.dynamics import Dynamics
@@ -19,7 +21,9 @@ _RANK = 1e-9  # of the largest singular value: a smaller one is that of a redund
 _OPENS = 1e-9  # rad/s or m/s, of the rates: more opens the loops
 
 
-def closed_starts(robot: Dynamics, q: np.ndarray, parameters: np.ndarray | None, fixed: list[int]) -> tuple[np.ndarray, np.ndarray]:
+def closed_starts(
+    robot: Dynamics, q: np.ndarray, parameters: np.ndarray | None, fixed: list[int]
+) -> tuple[np.ndarray, np.ndarray]:
     """Rows q (n, nq) with their loops closed, and what is left of the largest closure error (n,) [m or rad].
 
     parameters (n, k): of the rows, None for the model's. fixed: DoF that do not move.
@@ -47,7 +51,9 @@ def closed_starts(robot: Dynamics, q: np.ndarray, parameters: np.ndarray | None,
     return q, left
 
 
-def closed_rates(robot: Dynamics, q: np.ndarray, v: np.ndarray, parameters: np.ndarray | None, fixed: list[int]) -> tuple[np.ndarray, np.ndarray]:
+def closed_rates(
+    robot: Dynamics, q: np.ndarray, v: np.ndarray, parameters: np.ndarray | None, fixed: list[int]
+) -> tuple[np.ndarray, np.ndarray]:
     """Rates (n, nv) in which those of `fixed` DoF stay and the others follow, and by how much loops open (n,)."""
     free = np.setdiff1d(np.arange(robot.model.nv), fixed)
     J = _evaluated(robot, "closure_jacobian", q, parameters, np.arange(len(q)))
@@ -66,7 +72,9 @@ def _inverse(J: np.ndarray) -> np.ndarray:
     return np.linalg.pinv(np.where(well[:, None, None], J, 0.0), rcond=_RANK)
 
 
-def _evaluated(robot: Dynamics, function: str, q: np.ndarray, parameters: np.ndarray | None, which: np.ndarray) -> np.ndarray:
+def _evaluated(
+    robot: Dynamics, function: str, q: np.ndarray, parameters: np.ndarray | None, which: np.ndarray
+) -> np.ndarray:
     found: np.ndarray
     if parameters is None:
         found = _kernel(robot, function, False).evaluate(q)
@@ -75,5 +83,5 @@ def _evaluated(robot: Dynamics, function: str, q: np.ndarray, parameters: np.nda
     return found
 
 
-def _kernel(robot: Dynamics, function: str, live: bool):  # type: ignore[no-untyped-def]
+def _kernel(robot: Dynamics, function: str, live: bool) -> Any:
     return robot.kernel(function, **({"parameters": "live"} if live else {}))

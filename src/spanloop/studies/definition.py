@@ -24,13 +24,13 @@ from spanloop.simulation.problem import Problem
 from spanloop.simulation.simulate import robot_of, simulate, with_stiffness
 from spanloop.simulation.time_loop import Grid, grid
 from spanloop.studies.chunk import OUTCOMES, sample_numbers
-from spanloop.studies.designs import Design, design_of
-from spanloop.studies.distributions import Distribution
+from spanloop.studies.draws.designs import Design, design_of
+from spanloop.studies.draws.distributions import Distribution
+from spanloop.studies.draws.tables import table_of
+from spanloop.studies.draws.variables import Variables, refuse_impossible, targets, variables_of
 from spanloop.studies.kept import Item, Samples, items_of
 from spanloop.studies.setup import Setup, own_start, starts_of, step_numbers, with_reference
-from spanloop.studies.store import Variable
-from spanloop.studies.tables import table_of
-from spanloop.studies.variables import Variables, refuse_impossible, targets, variables_of
+from spanloop.studies.storage.store import Variable
 from spanloop.trajectory import Trajectory
 from spanloop.trajectory.files.labels import coordinates, dofs, joined
 
@@ -114,9 +114,17 @@ class Prepared:
             raise StateError(f"study: this run cannot start: {starts.refused[1]}")
         own = starts.arguments
         q, v = own["q"][-1], own["v"][-1]
-        more = {name: own[name][-1] if np.ndim(own[name]) == n else own[name] for name, n in (("parameters", 2), ("tau", 3), ("inputs", 3))}
+        more = {
+            name: own[name][-1] if np.ndim(own[name]) == n else own[name]
+            for name, n in (("parameters", 2), ("tau", 3), ("inputs", 3))
+        }
         contacts = _surfaces_of_last(own["contacts"])
-        given = {**self.given, **more, "contacts": contacts, "integrator": replace(self.setup.integrator, progress=None)}
+        given = {
+            **self.given,
+            **more,
+            "contacts": contacts,
+            "integrator": replace(self.setup.integrator, progress=None),
+        }
         given |= {"duration": self.setup.grid.duration, "step": self.setup.grid.h, "sample": None}
         return simulate(self.setup.model, q, v, **{**given, **changed})
 
@@ -165,13 +173,19 @@ def prepared(
     items = items_of(keep, own, [*names, *(("q", "v") if trajectories else ())])
     integrator = _integrator(arguments["integrator"])
     times, samples = _grid(arguments, items)
-    setup = _setup(robot, arguments, parameters, input_row, variables, items, times, samples, integrator, trajectories, design)
+    setup = _setup(
+        robot, arguments, parameters, input_row, variables, items, times, samples, integrator, trajectories, design
+    )
     first = variables.values(design.rows(0, min(_FIRST, design.runs)))
     middle = np.array([nominal.get(n, np.nan) for n in names])
     middle = np.where(np.isfinite(middle), middle, first[0]) if len(names) else middle
     setup, problem = with_reference(setup, middle, first)
     setup, problem = _with_integrator(setup, problem, first)
-    passed = {n: arguments[n] for n in _OPTIONS if n not in ("duration", "step", "sample", "integrator", "contacts", "tau", "parameters")}
+    passed = {
+        n: arguments[n]
+        for n in _OPTIONS
+        if n not in ("duration", "step", "sample", "integrator", "contacts", "tau", "parameters")
+    }
     definition = _definition(setup, problem, design, given, arguments, distributions)
     seed_text = "of the table" if table is not None else f"seed {design.seed}"
     return Prepared(setup, design, definition, seed_text, passed)
@@ -209,8 +223,8 @@ def _varied(given: Mapping[str, Any]) -> tuple[list[str], list[Distribution], np
     for name, d in vary.items():
         if not isinstance(d, Distribution) or type(d) is Distribution:
             raise InputError(
-                f"study: vary[{name!r}] is {d!r:.60}; expected a distribution of sl.studies: Uniform, Normal, LogNormal, "
-                "Triangular, Choice, Levels"
+                f"study: vary[{name!r}] is {d!r:.60}; expected a distribution of sl.studies: Uniform, Normal, "
+                "LogNormal, Triangular, Choice, Levels"
             )
     return [str(n) for n in vary], list(vary.values()), None
 
@@ -241,7 +255,11 @@ def _own_parameters(model: Model, given: Any) -> np.ndarray | None:
 
 
 def _nominal(
-    model: Model, known: Mapping[str, Any], parameters: np.ndarray | None, inputs: np.ndarray | None, arguments: Mapping[str, Any]
+    model: Model,
+    known: Mapping[str, Any],
+    parameters: np.ndarray | None,
+    inputs: np.ndarray | None,
+    arguments: Mapping[str, Any],
 ) -> dict[str, float]:
     """The values of a study in which nothing varies, by name, as far as they are numbers."""
     own = model.parameters().values if parameters is None else parameters
@@ -258,7 +276,11 @@ def _nominal(
                 place = target.place - (model.q_slice if target.kind == "q" else model.v_slice)(target.joint).start
                 out[name] = float(value[place]) if place < len(value) else math.nan
             elif given is not None:
-                out[name] = float(np.ravel(np.asarray(given, float))[target.place]) if np.size(given) > target.place else math.nan
+                out[name] = (
+                    float(np.ravel(np.asarray(given, float))[target.place])
+                    if np.size(given) > target.place
+                    else math.nan
+                )
         elif target.kind == "tau":
             out[name] = 0.0
         elif target.kind in ("friction", "restitution"):
@@ -293,7 +315,8 @@ def _grid(arguments: Mapping[str, Any], items: Sequence[Item]) -> tuple[Grid, tu
 
 def _setup(
     robot: Dynamics, arguments: Mapping[str, Any], parameters: Any, inputs: Any, variables: Variables,
-    items: tuple[Item, ...], times: Grid, samples: tuple[int, ...], integrator: Integrator, trajectories: bool, design: Design,
+    items: tuple[Item, ...], times: Grid, samples: tuple[int, ...], integrator: Integrator,
+    trajectories: bool, design: Design,
 ) -> Setup:  # fmt: skip
     """The setup before its reference is known."""
     first = variables.values(design.rows(0, 1))
@@ -338,7 +361,9 @@ def _definition(
     if design.table is not None:
         vary = {n: f"table {_digest(design.table[:, k].tobytes())}" for k, n in enumerate(names)}
     key = schedule_key(problem.system, problem.events, setup.integrator.name, setup.integrator.dtype)
-    shown = {n: _text(arguments[n]) for n in (*_OPTIONS, "q", "v") if n not in ("integrator", "duration", "step", "sample")}
+    shown = {
+        n: _text(arguments[n]) for n in (*_OPTIONS, "q", "v") if n not in ("integrator", "duration", "step", "sample")
+    }
     return {
         "model": f"{setup.model.name} {_digest(str(content(setup.model)).encode())}",
         "vary": vary,
@@ -386,4 +411,3 @@ def _text(x: Any) -> str:
         parts = ", ".join(f"{n}={_text(getattr(x, n))}" for n in x.__dataclass_fields__)
         return f"{type(x).__name__}({parts})"
     return repr(x)
-

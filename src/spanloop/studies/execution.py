@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import functools
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ class StudyError(SpanloopError):
     """A study that could not go on; what was finished is stored."""
 
 
-def on_threads(setup: Setup, chunks: Sequence[int], draws: Draws, threads: int) -> Iterator[Found]:
+def on_threads(setup: Setup, chunks: Sequence[int], draws: Draws, threads: int) -> Generator[Found, None, None]:
     """Compute chunks on threads; after an interrupt those that are under way still come."""
     pool = concurrent.futures.ThreadPoolExecutor(threads, thread_name_prefix="study")
     left, under_way = iter(chunks), dict[Any, int]()
@@ -57,7 +58,7 @@ def on_threads(setup: Setup, chunks: Sequence[int], draws: Draws, threads: int) 
         raise interrupted
 
 
-def on_dask(setup: Setup, chunks: Sequence[int], draws: Draws, client: Any) -> Iterator[Found]:
+def on_dask(setup: Setup, chunks: Sequence[int], draws: Draws, client: Any) -> Generator[Found, None, None]:
     """Compute chunks on the workers of a Dask cluster; one whose worker is lost is computed again."""
     import cloudpickle
     from distributed import as_completed
@@ -69,7 +70,9 @@ def on_dask(setup: Setup, chunks: Sequence[int], draws: Draws, client: Any) -> I
     def submit() -> None:
         k = next(left, None)
         if k is not None:
-            future = client.submit(_on_worker, sent, draws(k), pure=False, retries=_RETRIES, key=f"chunk-{k}-{os.urandom(4).hex()}")
+            future = client.submit(
+                _on_worker, sent, draws(k), pure=False, retries=_RETRIES, key=f"chunk-{k}-{os.urandom(4).hex()}"
+            )
             under_way[future.key] = k
             pool.add(future)
 
@@ -82,8 +85,8 @@ def on_dask(setup: Setup, chunks: Sequence[int], draws: Draws, client: Any) -> I
             submit()
             yield k, found
     finally:
-        for future in list(pool.futures):
-            future.cancel()
+        with contextlib.suppress(Exception):  # of a cluster that is gone
+            client.cancel(list(pool.futures))
 
 
 @functools.lru_cache(maxsize=4)
@@ -97,6 +100,13 @@ def _unpacked(data: bytes) -> Setup:
 def _on_worker(data: bytes, rows: np.ndarray) -> dict[str, np.ndarray]:
     """A chunk on a worker; the setup is unpacked once."""
     return run_chunk(_unpacked(data), rows)
+
+
+def dashboard(client: Any) -> str:
+    """The address of a cluster's dashboard; "" where the cluster does not answer."""
+    with contextlib.suppress(Exception):
+        return str(client.dashboard_link)
+    return ""
 
 
 def lost_cluster(error: BaseException) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from typing import Any
 
 from spanloop.compiler.runtime import machine
 
@@ -49,6 +50,6 @@ class Bar:
             print("\r" + " " * 100 + "\r", end="", file=self._screen, flush=True)
 
     @property
-    def _screen(self):  # type: ignore[no-untyped-def]
+    def _screen(self) -> Any:
         """Standard error; where the command line filters control characters, the stream behind the filter."""
         return getattr(sys.stderr, "unfiltered", sys.stderr)

@@ -30,8 +30,8 @@ from spanloop.simulation.system import Closures, System
 from spanloop.simulation.time_loop import Grid
 from spanloop.simulation.tracking.tracked import Evaluator, Tracked
 from spanloop.studies.closing import closed_rates, closed_starts
+from spanloop.studies.draws.variables import SURFACES, Target, Variables
 from spanloop.studies.kept import Item, Samples
-from spanloop.studies.variables import SURFACES, Target, Variables
 
 _OPEN = 1e-6  # m or rad: a start that is open by more has not been closed
 
@@ -180,7 +180,11 @@ def _inputs(setup: Setup, assigned: Mapping[Target, np.ndarray], well: np.ndarra
     varied = {t: x for t, x in assigned.items() if t.kind == "tau"}
     if varied:
         base = np.zeros(setup.model.nv) if out["tau"] is None else out["tau"]
-        rows = np.array(np.broadcast_to(base, (n, *np.shape(base)))) if np.ndim(base) > 1 else np.tile(base, (n, 1))[:, None]
+        rows = (
+            np.array(np.broadcast_to(base, (n, *np.shape(base))))
+            if np.ndim(base) > 1
+            else np.tile(base, (n, 1))[:, None]
+        )
         for target, column in varied.items():
             rows[..., target.place] = column[:, None]
         out["tau"] = rows[well]
@@ -201,7 +205,8 @@ def _inputs(setup: Setup, assigned: Mapping[Target, np.ndarray], well: np.ndarra
             own = getattr(settings, kind)
             given = dict(own) if isinstance(own, Mapping) else {} if own is None else dict.fromkeys(names, own)
             given |= {names[t.place]: x[well] for t, x in varied.items()}
-            settings = replace(settings, **{kind: given})
+            own_values: dict[str, Any] = {kind: given}
+            settings = replace(settings, **own_values)
     out["contacts"] = settings
     return out
 
@@ -209,7 +214,7 @@ def _inputs(setup: Setup, assigned: Mapping[Target, np.ndarray], well: np.ndarra
 def own_start(
     robot: Dynamics, q: Any, v: Any, parameters: np.ndarray | None, varied: Sequence[Target]
 ) -> tuple[np.ndarray, np.ndarray, bool, tuple[str, ...] | None]:
-    """The reference's coordinates and rates, whether rows are to be closed, and joints whose rates are given by name."""
+    """The reference's coordinates and rates, whether rows are to be closed, and joints with rates given by name."""
     model = robot.model
     has_loops = bool(model.loops or model.couplings)
     fixed: tuple[str, ...] = ()
@@ -244,8 +249,8 @@ def _one_row(given: Any, size: int, name: str) -> np.ndarray:
         raise InputError(f"study: {name} is {given!r:.60}; expected numbers ({size},)") from None
     if found.shape != (size,) or not np.isfinite(found).all():
         raise InputError(
-            f"study: {name} has shape {found.shape}; expected ({size},) finite numbers, of one run. What differs from run "
-            "to run goes into vary or table"
+            f"study: {name} has shape {found.shape}; expected ({size},) finite numbers, of one run. What differs from "
+            "run to run goes into vary or table"
         )
     return found
 

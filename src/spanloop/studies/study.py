@@ -13,19 +13,20 @@ from numpy.typing import ArrayLike
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError
 from spanloop.model import Model
-from spanloop.studies import execution, store
+from spanloop.studies import execution
+from spanloop.studies.analysis.summary import Summary, summary_of
 from spanloop.studies.chunk import FAILED, OUTCOMES
 from spanloop.studies.definition import Prepared, prepared
 from spanloop.studies.progress import Bar
-from spanloop.studies.results import dataset, failure_table
-from spanloop.studies.summary import Summary, summary_of
+from spanloop.studies.storage import store
+from spanloop.studies.storage.dataset import dataset, failure_table
 from spanloop.trajectory import Trajectory
 
 if TYPE_CHECKING:
     import xarray
 
-    from spanloop.studies.optimization import Best
-    from spanloop.studies.sensitivity import Sensitivity
+    from spanloop.studies.analysis.optimization import Best
+    from spanloop.studies.analysis.sensitivity import Sensitivity
 
 
 class Study:
@@ -121,8 +122,8 @@ class Study:
         """Compute all runs that are not stored yet, and store each chunk as it finishes; return the study.
 
         client: a dask.distributed.Client, whose workers compute; the numbers are those of threads, to the bit, on
-        machines of one kind. threads: of this process, 0 for all cores. progress: whether a bar is drawn; None draws one
-        on a terminal and in notebooks.
+        machines of one kind. threads: of this process, 0 for all cores. progress: whether a bar is drawn; None draws
+        one on a terminal and in notebooks.
 
         Raises:
             FileError: the store is in use by another process, or the disk is full.
@@ -134,7 +135,7 @@ class Study:
             left = np.flatnonzero(~opened.finished()).tolist()
             bar = Bar(len(self), len(self) - sum(b - a for a, b in map(opened.span, left)), progress)
             if client is not None:
-                bar.say(f"Dask: {getattr(client, 'dashboard_link', '')}")
+                bar.say(f"Dask's dashboard: {execution.dashboard(client)}")
 
             def draws(k: int) -> np.ndarray:
                 return self._rows(*opened.span(k))
@@ -177,7 +178,7 @@ class Study:
         if self.path is not None and not self.path.exists():
             return f"0 of {len(self)} runs are finished ({self.path})"
         opened = self._store()
-        done = sum(b - a for a, b in (opened.span(k) for k in np.flatnonzero(opened.finished())))
+        done = sum(b - a for a, b in (opened.span(k) for k in np.flatnonzero(opened.finished()).tolist()))
         return f"{done} of {len(self)} runs are finished ({opened.path or 'in memory'})"
 
     # ---- results
@@ -205,12 +206,12 @@ class Study:
 
         Sobol' indices need design="saltelli".
         """
-        from spanloop.studies.sensitivity import sensitivity_of
+        from spanloop.studies.analysis.sensitivity import sensitivity_of
 
         return sensitivity_of(self.results(), self.names, quantity, self._prepared.design)
 
     def rerun(self, index: int, **changed: Any) -> Trajectory:
-        """Simulate one run again, alone, as sl.simulate does, with all its samples. changed: other arguments, as sample."""
+        """Simulate one run again, alone, by sl.simulate, with all its samples. changed: other arguments, as sample."""
         if isinstance(index, bool) or not isinstance(index, int | np.integer) or not 0 <= index < len(self):
             raise InputError(f"study: rerun({index!r}): there are runs 0 to {len(self) - 1}")
         return self._prepared.simulated(self._rows(int(index), int(index) + 1), changed)
@@ -224,7 +225,7 @@ class Study:
         runs. options: population (runs of a generation, 15 for each variable), generations (100), seed, tolerance,
         polish and progress.
         """
-        from spanloop.studies.optimization import best_of
+        from spanloop.studies.analysis.optimization import best_of
 
         return best_of(self._prepared, objective, largest, **options)
 

@@ -1,16 +1,16 @@
 """Studies as TOML files: a run's file with tables [vary] and [keep].
 
-    model = "zoo:four_bar"
-    duration = 1.0
-    runs = 1000
-    store = "study.zarr"
+model = "zoo:four_bar"
+duration = 1.0
+runs = 1000
+store = "study.zarr"
 
-    [vary]
-    "coupler.mass" = {normal = [1.0, 0.1], relative = true}
+[vary]
+"coupler.mass" = {normal = [1.0, 0.1], relative = true}
 
-    [keep]
-    fast = {largest = "abs(v.crank_hinge)"}
-    end = "q.crank_hinge"
+[keep]
+fast = {largest = "abs(v.crank_hinge)"}
+end = "q.crank_hinge"
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from spanloop.model import Model
 from spanloop.model.files.file_io import checked_path, decoded, read_file
 from spanloop.model.files.toml.reader import Table, parsed
 from spanloop.simulation.run_files.reader import RunFile, run_in
-from spanloop.studies.distributions import KINDS, Distribution
+from spanloop.studies.draws.distributions import KINDS, Distribution
 from spanloop.studies.kept import EventCount, FirstEvent, Samples, form
 from spanloop.studies.study import Study
 
@@ -110,10 +110,10 @@ def _kept(table: Table, name: str) -> Any:
     if isinstance(value, str):
         return value
     if not isinstance(value, Mapping):
-        raise FileError(f"{where} is {value!r:.60}; expected a quantity, or {{largest = \"v.elbow\"}}")
+        raise FileError(f'{where} is {value!r:.60}; expected a quantity, or {{largest = "v.elbow"}}')
     forms = [key for key in value if key not in ("unit", "times")]
     if len(forms) != 1 or not isinstance(value[forms[0]], str):
-        raise FileError(f"{where} is {dict(value)!r:.60}; expected one quantity, as {{largest = \"v.elbow\"}}")
+        raise FileError(f'{where} is {dict(value)!r:.60}; expected one quantity, as {{largest = "v.elbow"}}')
     try:
         cls = form(forms[0], where)
     except InputError as error:

@@ -23,8 +23,8 @@ from spanloop.compiler.lower import unrolled
 from spanloop.math.scalar import where
 from spanloop.simulation.controllers import traced
 from spanloop.simulation.system import System
-from spanloop.simulation.tracking.quantities import Quantity
 from spanloop.simulation.traced_kernels import kernel, must_repeat
+from spanloop.simulation.tracking.quantities import Quantity
 
 CARRIED = {"largest": 1, "smallest": 1, "time_of_largest": 2, "time_of_smallest": 2, "mean": 1}
 _BEFORE = 1e36  # the size of an extreme before the first step; single precision holds it
@@ -55,7 +55,9 @@ class Tracked:
 
         def compute(x: Any) -> Any:
             found = [q.value(system, x) for _, q in self.items]
-            must_repeat(found, [q.value(system, x) if q.written else y for y, (_, q) in zip(found, self.items, strict=True)])
+            must_repeat(
+                found, [q.value(system, x) if q.written else y for y, (_, q) in zip(found, self.items, strict=True)]
+            )
             return found, (), ()
 
         plan = traced("a quantity", lambda: unrolled("tracked", tuple(sizes.items()), (0,), compute))

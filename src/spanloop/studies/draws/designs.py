@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from spanloop.errors import InputError, UnsupportedError
-from spanloop.studies.distributions import Distribution
+from spanloop.studies.draws.distributions import Distribution
 
 DESIGNS = ("random", "latin", "sobol", "saltelli", "grid")
 _WORDS = 4  # numbers that Philox makes of one counter
@@ -120,7 +120,8 @@ def design_of(kind: Any, runs: Any, seed: Any, distributions: Sequence[Distribut
                 raise InputError(
                     f"study: {name!r} is {d}; a grid has levels. Use sl.studies.Levels(low, high, count) or Choice"
                 )
-        size = math.prod(len(d.values) for d in own)  # type: ignore[attr-defined]
+        sizes: list[int] = [len(d.values) for d in own]  # type: ignore[attr-defined]
+        size = math.prod(sizes)
         if runs is not None and runs != size:
             raise InputError(f"study: runs is {runs}, and the grid has {size} points; leave runs out")
         return Design("grid", size, int(seed), own)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spanloop.errors import InputError, UnsupportedError, nearest
-from spanloop.studies.designs import Design
+from spanloop.studies.draws.designs import Design
 
 if TYPE_CHECKING:
     import xarray

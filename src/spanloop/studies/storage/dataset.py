@@ -8,7 +8,7 @@ import numpy as np
 
 from spanloop.errors import FileError, UnsupportedError
 from spanloop.studies.chunk import FAILED, OUTCOMES
-from spanloop.studies.store import Store
+from spanloop.studies.storage.store import Store
 
 if TYPE_CHECKING:
     import xarray
@@ -56,5 +56,5 @@ def failure_table(store: Store) -> dict[int, str]:
     which = finished_runs(store)
     codes = rows(store, "outcome", which)
     failed = np.flatnonzero(np.isin(codes, [OUTCOMES.index(name) for name in FAILED]))
-    reasons = rows(store, "reason", which) if len(failed) else []
+    reasons: Any = rows(store, "reason", which) if len(failed) else []
     return {int(which[k]): str(reasons[k]) for k in failed}

@@ -99,14 +99,21 @@ def best_of(
         )
     if found.fun >= _PENALTY:
         raise InputError(
-            f"study: none of {state['runs']} runs had a finite {objective!r}; choose ranges in which the mechanism moves"
+            f"study: none of {state['runs']} runs had a finite {objective!r}; choose ranges in which it moves"
         )
     values = setup.variables.values(np.atleast_2d(found.x))[0]
     chosen = dict(zip(names, map(float, values), strict=True))
     history = np.array(state["history"])
     message = str(found.message)
     return Best(
-        chosen, sign * float(found.fun), objective, state["runs"], state["failed"], history, bool(found.success), message
+        chosen,
+        sign * float(found.fun),
+        objective,
+        state["runs"],
+        state["failed"],
+        history,
+        bool(found.success),
+        message,
     )
 
 

@@ -60,7 +60,11 @@ def _of_joints(model: Model) -> Iterator[Target]:
     units = {"q": coordinate_units(model), "v": dof_units(model), "tau": torque_units(model)}
     for joint in model.joints:
         for letter in ("q", "v", "tau"):
-            own = range(model.nq)[model.q_slice(joint.name)] if letter == "q" else range(model.nv)[model.v_slice(joint.name)]
+            own = (
+                range(model.nq)[model.q_slice(joint.name)]
+                if letter == "q"
+                else range(model.nv)[model.v_slice(joint.name)]
+            )
             if letter == "q" and joint.kind.nq != joint.kind.nv:
                 continue  # numbers of a rotation, which do not vary alone
             for k, place in enumerate(own):
@@ -142,7 +146,7 @@ def _refuse_unread(variables: Variables) -> None:
     """Refuse names of the user that `assign` does not read: they change nothing."""
     read: set[str] = set()
 
-    class Reading(dict):  # type: ignore[type-arg]
+    class Reading(dict[str, np.ndarray]):
         def __getitem__(self, name: str) -> Any:
             read.add(name)
             return super().__getitem__(name)
@@ -194,7 +198,10 @@ def refuse_impossible(model: Model, variables: Variables, design: Any, base: np.
                 beyond = (x < 0.0) | ((x > 1.0) & (target.kind == "restitution"))
                 if beyond.any():
                     k = int(np.argmax(beyond))
-                    found = found[0] | beyond, found[1] or (k, f"{target.name!r} is {x[k]:g}; must be >= 0, and a restitution at most 1")
+                    found = (
+                        found[0] | beyond,
+                        found[1] or (k, f"{target.name!r} is {x[k]:g}; must be >= 0, and a restitution at most 1"),
+                    )
         mask |= found[0]
         if found[1] is not None and first is None:
             first = begin + found[1][0], found[1][1]

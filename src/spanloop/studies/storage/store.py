@@ -78,8 +78,8 @@ class Store:
             full = error.errno in (errno.ENOSPC, errno.EDQUOT)
             words = "the disk is full" if full else error.strerror or str(error)
             raise FileError(
-                f"{self.path}: chunk {k} cannot be written: {words}. {int(self.finished().sum())} of {self.chunks} chunks "
-                "are stored, and none of them is lost: make room, and run the study again"
+                f"{self.path}: chunk {k} cannot be written: {words}. {int(self.finished().sum())} of {self.chunks} "
+                "chunks are stored, and none of them is lost: make room, and run the study again"
             ) from error
 
 
@@ -145,7 +145,13 @@ def _made(
         )
         del array
     group.create_array(
-        "finished", shape=(count,), chunks=(1,), dtype="uint8", fill_value=0, compressors=None, dimension_names=("chunk",)
+        "finished",
+        shape=(count,),
+        chunks=(1,),
+        dtype="uint8",
+        fill_value=0,
+        compressors=None,
+        dimension_names=("chunk",),
     )
     head = {"format": FORMAT, "chunk": chunk, "runs": runs, "definition": dict(definition)}
     group.attrs[_KEY] = json.loads(json.dumps(head))  # last: a store without it was never begun
@@ -227,5 +233,5 @@ def _lock(file: Any) -> None:
         import msvcrt
 
         file.seek(1 << 20)  # beyond what is written, so that others can read who has the lock
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
         file.seek(0)
