@@ -177,7 +177,7 @@ def _kept(setup: Setup, made: Prototype, ended: Ended) -> dict[str, np.ndarray]:
         "end_time": ended.times[:, 2],
         "reason": np.array(["" if e.outcome.finished else e.outcome.sentence for e in ended.ends], object),
     }
-    if "loops" in layout:
+    if setup.model.loops or setup.model.couplings:
         out["closure_error"] = p.state[:, layout.places["loops"].start].astype(float)
     _numbers(setup, made.numbers, ended, out)
     _samples(setup, made.samples, ended, out)
