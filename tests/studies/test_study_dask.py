@@ -64,3 +64,12 @@ def test_a_lost_scheduler_is_an_error_that_says_what_is_stored(tmp_path):
         stop.join()
         client.close(timeout=1)
     same(study.run().results(), four_bar(runs=4000, duration=1.0).run().results())
+
+
+def test_what_a_chunk_raises_on_a_worker_comes_as_it_is(cluster, monkeypatch):
+    def fail(data, rows):
+        raise ZeroDivisionError("of a chunk")
+
+    monkeypatch.setattr("spanloop.studies.execution._on_worker", fail)
+    with distributed.Client(cluster) as client, pytest.raises(ZeroDivisionError, match="of a chunk"):
+        four_bar().run(client=client)

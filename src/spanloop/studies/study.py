@@ -153,13 +153,9 @@ class Study:
             except KeyboardInterrupt as error:
                 error.add_note(f"{self.status()}; run() goes on from there")
                 raise
-            except Exception as error:
-                if client is None or not execution.lost_cluster(error):
-                    raise
-                raise execution.StudyError(
-                    f"study: the cluster was lost ({type(error).__name__}: {str(error)[:120]}). {self.status()}; "
-                    "run() goes on from there"
-                ) from error
+            except execution.ClusterLost as error:
+                words = f"study: the cluster was lost ({error}). {self.status()}; run() goes on from there"
+                raise execution.StudyError(words) from error
             finally:
                 chunks.close()
                 bar.erase()

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from spanloop.errors import InputError, UnsupportedError, nearest
-from spanloop.studies.chunk import OUTCOMES, run_chunk
+from spanloop.studies.chunk import FAILED, OUTCOMES, run_chunk
 from spanloop.studies.definition import Prepared
 from spanloop.studies.kept import Samples
 
-_PENALTY = 1e300  # of a run that failed, or whose number is not finite
+_PENALTY = 1e100  # of a run that failed, or whose number is not finite
 _SHARE = 32  # runs of a batch for a thread, at least
 
 
@@ -24,8 +24,8 @@ _SHARE = 32  # runs of a batch for a thread, at least
 class Best:
     """The best numbers by variable, the objective there, and how they were found.
 
-    history (generations,): the best objective after each. runs: how many were simulated; failed: of these, how many had
-    no finite number.
+    history (generations,): the best objective after each. runs: how many were simulated; failed: of these, how many
+    failed or had no finite number, which counts as worst.
     """
 
     values: Mapping[str, float]
@@ -75,8 +75,8 @@ def best_of(
             parts = np.array_split(rows, max(1, min(threads, len(rows) // _SHARE)))
             found = list(pool.map(lambda part: run_chunk(setup, part), parts))
             y = np.concatenate([f[objective] for f in found])
-            refused = np.concatenate([f["outcome"] for f in found]) == OUTCOMES.index("refused")
-            well = np.isfinite(y) & ~refused
+            failed = np.isin(np.concatenate([f["outcome"] for f in found]), [OUTCOMES.index(x) for x in FAILED])
+            well = np.isfinite(y) & ~failed
             state["runs"] += len(y)
             state["failed"] += int((~well).sum())
             y = np.where(well, sign * y, _PENALTY)
