@@ -68,31 +68,23 @@ VARIED = {
 }
 ranges = {name: st.Uniform(0.6 * UNIT * HOEKEN[bar], 1.5 * UNIT * HOEKEN[bar]) for name, bar in VARIED.items()}
 ranges["point_place.position.z"] = st.Uniform(-0.1, 0.1)
-model, q = four_bar(), start()
-study = sl.Study(
-    model,
-    ranges,
-    runs=1000,
-    q=q,
-    v={"drive": SPEED},
-    duration=1.0,
-    step=0.005,
-    keep={"miss": st.Mean(miss, unit="cm²")},
-)
+model = four_bar()
+turn = {"q": start(), "v": {"drive": SPEED}, "duration": 1.0, "step": 0.005}
+study = sl.Study(model, ranges, runs=1000, keep={"miss": st.Mean(miss, unit="cm²")}, **turn)
 known = {name: UNIT * HOEKEN[bar] for name, bar in VARIED.items()} | {"point_place.position.z": 0.0}
-exact = sl.Study(model, table={n: [x] for n, x in known.items()}, q=q, v={"drive": SPEED}, duration=1.0, step=0.005,
-                 keep={"miss": st.Mean(miss)}).run()  # fmt: skip
+exact = sl.Study(model, table={n: [x] for n, x in known.items()}, keep={"miss": st.Mean(miss)}, **turn).run()
 print(f"Hoeken's own lengths miss the curve by {float(exact.results()['miss'].values[0]):.0e} cm²")
 
-study.run()
-spread = study.results()
-turn = (spread["outcome"].values == "finished").mean()
-print(f"of 1000 random four-bars {100 * turn:.0f} % turn; the best of them misses by {float(spread['miss'].where(spread['outcome'] == 'finished').min()):.2f} cm²")
+spread = study.run().results()
+turning = spread["outcome"].values == "finished"
+least = spread["miss"].values[turning].min()
+print(f"of 1000 random four-bars {100 * turning.mean():.0f} % turn; the best of them misses by {least:.2f} cm²")
 
 best = study.best("miss", population=120, generations=150, seed=1, tolerance=1e-12)
-print(f"differential evolution, {best.runs} runs: the curve is missed by {best.objective:.0e} cm²")
+close = "less" if best.objective < 1e-3 else "more"
+print(f"differential evolution, {best.runs} runs: the curve is missed by {close} than 0.001 cm²")
 for name, bar in VARIED.items():
-    print(f"  {bar}: {best.values[name] / UNIT:.3f}, Hoeken's {HOEKEN[bar]:.1f}")
-print(f"  point beside the coupler: {best.values['point_place.position.z'] / UNIT:.3f}, Hoeken's 0.0")
-found = sl.Study(model, table={n: [x] for n, x in best.values.items()}, q=q, v={"drive": SPEED}, duration=1.0, step=0.005,
-                 keep={"x": st.Samples("point.position.x"), "z": st.Samples("point.position.z")}, sample=0.01).run()  # fmt: skip
+    print(f"  {bar}: {best.values[name] / UNIT:.2f}, Hoeken's {HOEKEN[bar]:.1f}")
+print(f"  point beside the coupler: {best.values['point_place.position.z'] / UNIT:.2f}, Hoeken's 0.0")
+path = {"x": st.Samples("point.position.x"), "z": st.Samples("point.position.z")}
+found = sl.Study(model, table={n: [x] for n, x in best.values.items()}, keep=path, sample=0.01, **turn).run()

@@ -75,7 +75,7 @@ def on_dask(setup: Setup, chunks: Sequence[int], draws: Draws, client: Any) -> G
     """Compute chunks on the workers of a Dask cluster; one whose worker is lost is computed again.
 
     Raises:
-        ClusterLost: whatever Dask raises where its scheduler or its workers are gone. What a chunk raises comes as it is.
+        ClusterLost: whatever Dask raises where its scheduler or workers are gone. What a chunk raises comes as it is.
     """
     raised: list[BaseException] = []
     try:

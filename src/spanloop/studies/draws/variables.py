@@ -3,7 +3,7 @@
 | name | what |
 |---|---|
 | `forearm.mass`, `elbow.position.x`, `gravity.z` | a parameter of model.parameters() |
-| `q.JOINT`, `v.JOINT`, `v.JOINT[k]` | of the initial state |
+| `q.JOINT`, `v.JOINT`, `v.JOINT[k]` | of the initial state; of rotations no single numbers |
 | `tau.JOINT`, `tau.JOINT[k]` | a constant torque or force |
 | `input.NAME` | one of `inputs`, as a gain of the controller |
 | `friction.CONTACT`, `restitution.CONTACT` | of a contact |
@@ -65,9 +65,9 @@ def _of_joints(model: Model) -> Iterator[Target]:
                 if letter == "q"
                 else range(model.nv)[model.v_slice(joint.name)]
             )
-            if letter == "q" and joint.kind.nq != joint.kind.nv:
-                continue  # numbers of a rotation, which do not vary alone
             for k, place in enumerate(own):
+                if letter == "q" and joint.kind.nq != joint.kind.nv and units["q"][place] != "m":
+                    continue  # a number of a rotation, which does not vary alone
                 name = f"{letter}.{joint.name}" + (f"[{k}]" if len(own) > 1 else "")
                 yield Target(name, letter, place, units[letter][place], joint.name)
 
