@@ -8,6 +8,7 @@ from scipy import stats
 
 import spanloop as sl
 from spanloop.errors import InputError
+from spanloop.studies.progress import Bar
 
 st = sl.studies
 T = 0.5  # s
@@ -166,3 +167,35 @@ def test_contacts_have_surfaces_of_their_own():
     hit = np.sqrt(2.0 * 9.81 * 0.2)
     speed = found["restitution.sole"].values * hit
     assert found["fast"].values == pytest.approx(speed, abs=9.81 * 1.1e-3)
+
+
+def test_single_precision_has_the_same_statistics_to_its_digits():
+    double, single = (falling(integrator=sl.Integrator("rk4", dtype=x)).run().results() for x in ("float64", "float32"))
+    for name in ("end", "top", "low", "mean", "speed"):
+        assert single[name].values == pytest.approx(double[name].values, abs=1e-5), name
+
+
+def test_a_quantity_that_is_not_a_number_is_nan_in_means_and_passed_over_in_extremes():
+    def root(t, q, v):
+        return np.sqrt(q["rail"] - 0.3)
+
+    keep = {"top": st.Largest(root), "mean": st.Mean(root)}
+    found = falling(vary={"q.rail": st.Uniform(0.1, 1.0)}, keep=keep, duration=0.2).run().results()
+    z = found["q.rail"].values
+    assert (found["outcome"].values == "finished").all()
+    above = z - 0.5 * G * 0.04 > 0.3
+    assert np.isfinite(found["mean"].values[above]).all()
+    assert np.isnan(found["mean"].values[z < 0.3]).all()
+    assert found["top"].values[z > 0.3] == pytest.approx(np.sqrt(z[z > 0.3] - 0.3), abs=1e-9)
+    assert np.isnan(found["top"].values[z < 0.3]).all()
+
+
+def test_the_bar_has_share_rate_time_left_and_failures(capsys):
+    bar = Bar(1000, 200, True)
+    bar.began = bar.last = bar.began - 10.0
+    bar.draw(400, 3)
+    words = capsys.readouterr().err
+    assert "60 %" in words
+    assert "40 runs/s" in words
+    assert "10 s left  3 failed" in words
+    bar.erase()

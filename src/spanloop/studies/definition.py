@@ -18,7 +18,7 @@ from spanloop.kernels import content, source_hash
 from spanloop.model import Model
 from spanloop.simulation.callback_identity import NotIdentifiable, identity
 from spanloop.simulation.controllers import Callback
-from spanloop.simulation.inputs import _by_name as torques_by_name
+from spanloop.simulation.inputs import torques_by_name
 from spanloop.simulation.integrators.integrator import Integrator, schedule_key
 from spanloop.simulation.problem import Problem
 from spanloop.simulation.simulate import robot_of, simulate, with_stiffness
@@ -155,6 +155,11 @@ def prepared(
     if not isinstance(model, Model | Dynamics):
         raise InputError(f"study: model is a {type(model).__name__}; expected a Model or a Dynamics")
     robot = robot_of(model)
+    if robot.on_singular != "raise":
+        raise UnsupportedError(
+            f"study: a run ends at a singular configuration, and the Dynamics has on_singular={robot.on_singular!r}; "
+            "give the model"
+        )
     own = robot.model
     arguments = _options(others)
     names, distributions, table = _varied(given)

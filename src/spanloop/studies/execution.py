@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.errors import SpanloopError, SpanloopWarning
+from spanloop.errors import SpanloopError
 from spanloop.studies.chunk import run_chunk
-from spanloop.studies.setup import Setup
+from spanloop.studies.setup import Setup, quietly
 
 Draws = Callable[[int], np.ndarray]
 Found = tuple[int, dict[str, np.ndarray]]
@@ -32,7 +32,7 @@ def on_threads(setup: Setup, chunks: Sequence[int], draws: Draws, threads: int) 
     left, under_way = iter(chunks), dict[Any, int]()
     interrupted: KeyboardInterrupt | None = None
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "simulate: ", SpanloopWarning)
+        quietly()
         try:
             while True:
                 try:

@@ -286,5 +286,5 @@ def step_numbers(times: Sequence[float], h: float, start: float, name: str) -> l
 
 
 def quietly() -> None:
-    """Let what sl.simulate notes of every start, as of one that was closed, pass: a study has too many of them."""
-    warnings.filterwarnings("ignore", "simulate: ", SpanloopWarning)
+    """Let pass what sl.simulate notes of starts, as of one that was closed, and kernels of NaN: results have it all."""
+    warnings.filterwarnings("ignore", "(simulate|quantities): ", SpanloopWarning)

@@ -218,8 +218,8 @@ class Study:
         """Search the numbers that make one that is kept smallest, or largest, by differential evolution.
 
         Every variable needs a range: Uniform, Triangular, or Normal with low and high. Each generation is a batch of
-        runs. options: population (runs of a generation, 15 for each variable), generations (100), seed, tolerance,
-        polish and progress.
+        runs; one that fails counts as worst. options: population (runs of a generation, 15 for each variable),
+        generations (100), seed, tolerance (of the spread of a generation, 1e-6) and polish (False).
         """
         from spanloop.studies.analysis.optimization import best_of
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import math
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -68,7 +69,7 @@ def best_of(
     sign = -1.0 if largest else 1.0
     threads = os.cpu_count() or 1
 
-    with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+    with concurrent.futures.ThreadPoolExecutor(threads) as pool, warnings.catch_warnings():
 
         def cost(x: np.ndarray) -> np.ndarray:
             rows = setup.variables.values(np.atleast_2d(x.T))
