@@ -8,7 +8,7 @@ import numpy as np
 
 from spanloop.errors import FileError, UnsupportedError
 from spanloop.studies.chunk import FAILED, OUTCOMES
-from spanloop.studies.storage.store import Store
+from spanloop.studies.storage.store import KEY, Store
 
 if TYPE_CHECKING:
     import xarray
@@ -23,17 +23,17 @@ def dataset(store: Store) -> xarray.Dataset:
     which = finished_runs(store)
     variables: dict[str, Any] = {}
     coords: dict[str, Any] = {"run": which}
-    for name, array in store.group.arrays():
+    head = store.group.attrs[KEY]
+    for name in head["variables"]:
+        array = store.group[name]
         dims = array.metadata.dimension_names
         attrs = dict(array.attrs)
-        if name == "finished":
-            continue
         if dims[0] != "run":
             coords[name] = (dims, np.asarray(array[:]), attrs)
             continue
         variables[name] = (dims, rows(store, name, which), attrs)
     variables["outcome"] = (("run",), np.array(OUTCOMES)[variables["outcome"][1]], variables["outcome"][2])
-    return xr.Dataset(variables, coords, {"model": str(store.group.attrs["spanloop_study"]["definition"]["model"])})
+    return xr.Dataset(variables, coords, {"model": str(head["definition"]["model"])})
 
 
 def finished_runs(store: Store) -> np.ndarray:

@@ -28,7 +28,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 FORMAT = 1
-_KEY = "spanloop_study"
+KEY = "spanloop_study"
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,8 @@ def _made(
         dimension_names=("chunk",),
     )
     head = {"format": FORMAT, "chunk": chunk, "runs": runs, "definition": dict(definition)}
-    group.attrs[_KEY] = json.loads(json.dumps(head))  # last: a store without it was never begun
+    head["variables"] = [*coordinates, *variables]  # in this order
+    group.attrs[KEY] = json.loads(json.dumps(head))  # last: a store without it was never begun
     return Store(path, group, chunk, runs)
 
 
@@ -163,7 +164,7 @@ def read(path: Path) -> tuple[Store, dict[str, Any]]:
     zarr = _zarr()
     try:
         group = zarr.open_group(str(path), mode="r+", zarr_format=3)
-        head = group.attrs.asdict().get(_KEY)
+        head = group.attrs.asdict().get(KEY)
     except Exception as error:  # whatever Zarr raises of a folder that is none of its own
         raise FileError(f"{path}: is no store of a study ({str(error)[:100]})") from None
     if not isinstance(head, dict) or head.get("format") != FORMAT:
