@@ -6,13 +6,14 @@ all runs, compute no chunk that was stored before, and give the bits of a study 
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 from tally import Tally, until
@@ -137,8 +138,8 @@ def _killed(folder: Path, number: int, cluster: Cluster, target: str, pause: flo
 def _after(folder: Path, number: int) -> str:
     """What is wrong after the study has run again, "" if nothing is."""
     found = study(folder, number)
-    _logged(folder)
-    found.run()
+    with mock.patch.object(stores.Store, "write", _logging(folder)):
+        found.run()
     chunks = [int(x) for x in (folder / "chunks.txt").read_text().split()]
     if len(set(chunks)) < len(chunks):
         return f"{len(chunks) - len(set(chunks))} chunks were computed twice"
@@ -149,30 +150,27 @@ def _after(folder: Path, number: int) -> str:
     return "" if a.sizes["run"] == RUNS else "runs are missing"
 
 
-def _logged(folder: Path) -> None:
-    """Write the number of every chunk that is stored to a file."""
+def _logging(folder: Path) -> Callable[..., None]:
+    """Store.write, which also writes the number of every chunk that is stored to a file."""
     write = stores.Store.write
 
     def logged(self: stores.Store, k: int, arrays: dict) -> None:
         write(self, k, arrays)
-        if self.path is not None:
-            with open(folder / "chunks.txt", "a", encoding="ascii") as file:
-                file.write(f"{k}\n")
+        with open(folder / "chunks.txt", "a", encoding="ascii") as file:
+            file.write(f"{k}\n")
 
-    if write.__name__ != "logged":
-        stores.Store.write = logged  # type: ignore[method-assign]
+    return logged
 
 
 def _victim(folder: Path, number: int) -> None:
     from distributed import Client
 
     found = study(folder, number)
-    _logged(folder)
-    with contextlib.ExitStack() as stack:
-        client = stack.enter_context(Client(scheduler_file=str(folder / "scheduler.json"), timeout=30))
+    with Client(scheduler_file=str(folder / "scheduler.json"), timeout=30) as client:
         client.wait_for_workers(1, timeout=30)
         print("begin", flush=True)
-        found.run(client=client)
+        with mock.patch.object(stores.Store, "write", _logging(folder)):
+            found.run(client=client)
 
 
 if __name__ == "__main__":

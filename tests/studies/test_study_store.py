@@ -16,6 +16,7 @@ from study_cases import four_bar, same
 
 import spanloop as sl
 from spanloop.errors import FileError, InputError
+from spanloop.studies.chunk import run_chunk
 from spanloop.studies.storage import store as stores
 
 st = sl.studies
@@ -180,3 +181,48 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
     first = four_bar(runs=4000, chunk=20, duration=2.0)
     k = int(kept["run"].values[-1])
     assert first.rerun(k).q[-1, 0] == kept["path"].values[-1, -1]
+
+
+def test_an_interrupt_while_a_chunk_is_written_loses_no_chunk_that_was_computed(tmp_path, monkeypatch):
+    study, write, computed, seen = four_bar(store=tmp_path / "s", chunk=4), stores.Store.write, [], []
+
+    def interrupted(self, k, arrays):
+        seen.append(k)
+        if len(seen) == 2:
+            first, end = self.span(k)
+            self._array("fast")[first:end] = -1.0
+            raise KeyboardInterrupt
+        write(self, k, arrays)
+
+    def counted(*given):
+        found = run_chunk(*given)
+        computed.append(given)
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(stores.Store, "write", interrupted)
+        patched.setattr("spanloop.studies.execution.run_chunk", counted)
+        with pytest.raises(KeyboardInterrupt) as raised:
+            study.run(threads=1)
+    assert len(computed) == int(study._store().finished().sum()) < 10
+    assert "runs are finished" in raised.value.__notes__[0]
+    same(four_bar(store=tmp_path / "s", chunk=4).run().results(), four_bar().run().results())
+
+
+def test_an_error_of_one_chunk_loses_no_other_that_was_computed(tmp_path, monkeypatch):
+    study, computed, calls = four_bar(store=tmp_path / "s", chunk=4), [], []
+
+    def failing(*given):
+        calls.append(given)
+        if len(calls) == 3:
+            raise ZeroDivisionError("of a chunk")
+        found = run_chunk(*given)
+        computed.append(given)
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr("spanloop.studies.execution.run_chunk", failing)
+        with pytest.raises(ZeroDivisionError, match="of a chunk"):
+            study.run(threads=2)
+    assert len(computed) == int(study._store().finished().sum()) < 10
+    same(four_bar(store=tmp_path / "s", chunk=4).run().results(), four_bar().run().results())

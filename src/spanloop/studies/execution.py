@@ -27,16 +27,22 @@ class StudyError(SpanloopError):
 
 
 def on_threads(setup: Setup, chunks: Sequence[int], draws: Draws, threads: int) -> Generator[Found, None, None]:
-    """Compute chunks on threads; after an interrupt those that are under way still come."""
+    """Compute chunks on threads; after an interrupt or an error those under way still come before it is raised."""
     pool = concurrent.futures.ThreadPoolExecutor(threads, thread_name_prefix="study")
     left, under_way = iter(chunks), dict[Any, int]()
-    interrupted: KeyboardInterrupt | None = None
+    stopped: list[BaseException] = []
+
+    def stop(error: BaseException) -> None:
+        stopped.append(error)
+        for future in [f for f in under_way if f.cancel()]:
+            del under_way[future]
+
     with warnings.catch_warnings():
         quietly()
         try:
             while True:
                 try:
-                    while interrupted is None and len(under_way) < _WAITING * threads:
+                    while not stopped and len(under_way) < _WAITING * threads:
                         k = next(left, None)
                         if k is None:
                             break
@@ -45,17 +51,33 @@ def on_threads(setup: Setup, chunks: Sequence[int], draws: Draws, threads: int) 
                         break
                     done, _ = concurrent.futures.wait(under_way, return_when=concurrent.futures.FIRST_COMPLETED)
                 except KeyboardInterrupt as error:
-                    interrupted = error
-                    for future in [f for f in under_way if f.cancel()]:
-                        del under_way[future]
+                    stop(error)
                     continue
                 for future in done:
                     k = under_way.pop(future)
-                    yield k, future.result()
+                    try:
+                        yield k, future.result()
+                    except GeneratorExit:
+                        raise
+                    except BaseException as error:  # of the chunk, or an interrupt where it is stored
+                        stop(error)
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-    if interrupted is not None:
-        raise interrupted
+    if stopped:
+        raise stopped[0]
+
+
+def stored(chunks: Generator[Found, None, None], write: Callable[[int, dict[str, np.ndarray]], None]) -> None:
+    """Write all chunks as they come; one that an interrupt hits is written again, whole, before others that come."""
+    found: Found | None = next(chunks, None)
+    while found is not None:
+        interrupt: KeyboardInterrupt | None = None
+        try:
+            write(*found)
+        except KeyboardInterrupt as error:
+            write(*found)
+            interrupt = error
+        found = next(chunks, None) if interrupt is None else chunks.throw(interrupt)
 
 
 def _on_thread(*given: Any) -> dict[str, np.ndarray]:

@@ -145,11 +145,14 @@ class Study:
                 chunks = execution.on_threads(setup, left, draws, threads or os.cpu_count() or 1)
             else:
                 chunks = execution.on_dask(setup, left, draws, client)
+
+            def write(k: int, arrays: dict[str, np.ndarray]) -> None:
+                columns = dict(zip(self.names, draws(k).T, strict=True))
+                opened.write(k, {**columns, **arrays})
+                bar.draw(len(arrays["outcome"]), int(np.isin(arrays["outcome"], _FAILED).sum()))
+
             try:
-                for k, arrays in chunks:
-                    columns = dict(zip(self.names, draws(k).T, strict=True))
-                    opened.write(k, {**columns, **arrays})
-                    bar.draw(len(arrays["outcome"]), int(np.isin(arrays["outcome"], _FAILED).sum()))
+                execution.stored(chunks, write)
             except KeyboardInterrupt as error:
                 error.add_note(f"{self.status()}; run() goes on from there")
                 raise
