@@ -12,7 +12,7 @@ HOUSE = Path(spanloop.__file__).parent
 ROOMS = (
     "errors", "types", "math", "joints", "flexible", "model", "zoo", "topology", "sweeps", "algorithms", "compiler",
     "kernels", "loops", "reach", "contacts", "derivatives", "linear", "dynamics", "papers", "bridges", "jax", "torch",
-    "trajectory", "simulation", "envs", "exports", "view", "cli",
+    "trajectory", "simulation", "envs", "studies", "exports", "view", "cli",
 )  # fmt: skip
 FACE = {  # run.plot, run.continued, model.page, modes.page, linear.bode: one line each, imported late
     "model/model.py": ("view",),
@@ -20,6 +20,7 @@ FACE = {  # run.plot, run.continued, model.page, modes.page, linear.bode: one li
     "trajectory/trajectory.py": ("view", "simulation"),
     "linear/linear_model.py": ("view",),
     "linear/modes.py": ("view",),
+    "studies/study.py": ("view",),
 }
 FILES = sorted(p for p in HOUSE.rglob("*.py") if p not in (HOUSE / "__init__.py", HOUSE / "__main__.py"))
 
@@ -101,7 +102,7 @@ def test_the_compiler_does_not_know_mechanics():
 
 def test_only_the_command_line_reaches_the_view():
     reaching = {room_of(p) for p in FILES for r, _ in imported_rooms(p) if r == "view"}
-    assert reaching <= {"view", "cli", "model", "dynamics", "trajectory", "linear"}
+    assert reaching <= {"view", "cli", "model", "dynamics", "trajectory", "linear", "studies"}
 
 
 def test_the_list_of_rooms_is_the_one_in_the_architecture_page():

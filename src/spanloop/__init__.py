@@ -25,6 +25,7 @@ _PUBLIC = {
     "PinocchioOrder": "spanloop.model.orders.pinocchio",
     "SpanloopError": "spanloop.errors",
     "SpanloopWarning": "spanloop.errors",
+    "Study": "spanloop.studies.study",
     "Trajectory": "spanloop.trajectory.trajectory",
     "compile": "spanloop.kernels",
     "export": "spanloop.exports.export",
@@ -50,6 +51,7 @@ _MODULES = {
     "joints": "spanloop.joints",
     "math": "spanloop.math",
     "papers": "spanloop.papers",
+    "studies": "spanloop.studies",
     "targets": "spanloop.reach.target_kinds",
     "zoo": "spanloop.zoo",
 }
@@ -65,6 +67,7 @@ __all__ = [
     "PinocchioOrder",
     "SpanloopError",
     "SpanloopWarning",
+    "Study",
     "Trajectory",
     "compile",
     "contacts",
@@ -84,13 +87,14 @@ __all__ = [
     "papers",
     "sensitivities",
     "simulate",
+    "studies",
     "targets",
     "where",
     "zoo",
 ]
 
 if TYPE_CHECKING:
-    from spanloop import contacts, envs, flexible, joints, papers, zoo
+    from spanloop import contacts, envs, flexible, joints, papers, studies, zoo
     from spanloop.algorithms.closed.model_operators import operators
     from spanloop.dynamics import Dynamics
     from spanloop.errors import SpanloopError, SpanloopWarning
@@ -112,6 +116,7 @@ if TYPE_CHECKING:
     from spanloop.simulation.integrators import Integrator
     from spanloop.simulation.simulate import simulate
     from spanloop.simulation.system import Closures
+    from spanloop.studies.study import Study
     from spanloop.trajectory.files.storage import load_run
     from spanloop.trajectory.trajectory import Trajectory
 

@@ -3,7 +3,7 @@
 A picture is a figure of matplotlib, or the text of a moving SVG.
 """
 
-from drawing import arms, bending, chains, changes, cost, fingers, linkages, optimal, touching, walkers
+from drawing import arms, bending, chains, changes, cost, fingers, linkages, optimal, surveys, touching, walkers
 
 PICTURES = {
     "07_torques_along_a_path": arms.puma_torques,
@@ -33,4 +33,6 @@ PICTURES = {
     "35_flexible_arm_in_space": bending.space_arm,
     "36_leaf_guidance": bending.leaf_guidance,
     "37_embedded_controller": arms.embedded_controller,
+    "40_four_bar_synthesis": surveys.synthesis,
+    "41_stewart_stiffness": surveys.stiffness,
 }

@@ -31,6 +31,7 @@ COMMANDS = {
     "convert": "convert a mechanism to another file format",
     "export": "write functions or a motion as C99 or other code that needs no Python",
     "simulate": "simulate a mechanism; write a report, data or a page",
+    "study": "run many simulations that differ in some numbers; status and plots of a study",
     "inverse": "compute the torques that move a mechanism along a path",
     "reach": "find the joint coordinates that bring frames to targets",
     "modes": "natural frequencies, damping and shapes about an equilibrium",

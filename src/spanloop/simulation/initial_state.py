@@ -213,7 +213,7 @@ def _projected_by_steps(
     rows, left = np.concatenate([q[off], v[off]], axis=1), np.full(len(off), np.inf)
     for _ in range(_MOST):
         found = closer.evaluate(rows[:, :nq], rows[:, nq:], *given)
-        better = found[:, -1] < np.maximum(0.5 * left, _CLOSED)
+        better = (left > _CLOSED) & (found[:, -1] < np.maximum(0.5 * left, _CLOSED))  # whatever its neighbours do
         rows[better], left[better] = found[better, :-1], found[better, -1]
         if not (better & (left > _CLOSED)).any():
             break

@@ -174,7 +174,7 @@ def inputs_of(model: Model, tau: Any, controller: Any, inputs: Any, forces: Any 
     if value is None:
         return Inputs((), np.zeros((1, 0)), exist=False)
     if isinstance(value, Mapping):
-        value = _by_name(model, value)
+        value = torques_by_name(model, value)
     array = np.asarray(value)
     if array.dtype.kind not in "fiub" or not array.ndim:
         raise InputError(f"{name} holds {array.dtype} of shape {array.shape}; expected real numbers (..., n)")
@@ -206,7 +206,7 @@ def _fits(shape: tuple[int, ...], batch: tuple[int, ...]) -> bool:
         return False
 
 
-def _by_name(model: Model, torques: Mapping[str, Any]) -> np.ndarray:
+def torques_by_name(model: Model, torques: Mapping[str, Any]) -> np.ndarray:
     """Torques (nv,), or (..., steps or 1, nv), from those of joints by name, zero at the others.
 
     A joint of one DoF has a number, or (..., steps or 1); one of n DoF has (n,), or (..., steps or 1, n).

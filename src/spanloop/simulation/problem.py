@@ -198,6 +198,8 @@ class Problem:
             state[:, layout.places["loops"]] = (0.0, 1.0)[: layout.sizes["loops"]]
         if "z" in layout:
             state[:, layout.places["z"]] = self.applied.start()
+        if "tracked" in layout:
+            state[:, layout.places["tracked"]] = self.system.tracked.start
         if self.system.contacts:
             state[:, layout.places["contact.gap"]] = self.system.gaps(self.q, self.constant_rows())
         if self.system.switching:

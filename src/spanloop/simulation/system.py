@@ -21,7 +21,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -125,6 +125,7 @@ class System:
     overlap: float = OVERLAP  # m by which hard shapes may overlap where bodies appear
     varied: tuple[str, ...] = ()  # names of parameters that are inputs while the others are numbers
     decay: int | None = None  # place in u of a rate c [1/s] at which all motion decays, as by torques −c M v
+    tracked: Any = None  # statistics of quantities over the steps (tracking/tracked.py)
 
     @property
     def has_loops(self) -> bool:
@@ -224,6 +225,7 @@ class System:
         others = (self.stops, self.implicit, self.applied.gains() if self.implicit else None, self._forward.key)
         changes = (self.switching.key(), self.frozen) if self.switching else ()
         changes = (*changes, self.contacts, self.ends_at_jams, self.overlap) if self.contacts else changes
+        changes = (*changes, self.tracked.key(replace(self, tracked=None))) if self.tracked else changes
         return hashlib.sha256("|".join(map(str, (*parts, *others, *changes))).encode()).hexdigest()
 
     @property

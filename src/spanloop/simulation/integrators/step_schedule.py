@@ -11,6 +11,7 @@ carries one row of numbers from step to step:
 | z | | memory of controllers and actuators |
 | g | | values of the events after the last step |
 | q.rest, v.rest | nq, nv | what sums lost (float32) |
+| tracked | | statistics of quantities so far (simulation/tracking) |
 | others | | of events that change the mechanism (events/located_step.py) |
 """
 
@@ -62,6 +63,8 @@ class StateLayout:
             sizes |= contact_arrays.state_sizes(system.contacts, nv) | {contact_arrays.WHY: 2}
         if system.switching and system.locates:
             sizes |= state_sizes(system.switching, system.sizes)
+        if system.tracked:
+            sizes["tracked"] = system.tracked.width
         if dtype == "float32":
             sizes |= {"q.rest": nq, "v.rest": nv}
         return StateLayout(sizes)
@@ -350,6 +353,17 @@ class ScheduleBuilder:
         reads = ("t", "h", "q.next", "v.next", "u", "z", "g")
         self.call("events", reads, {following("g"): n, "halt": n}, compute)
 
+    def _track(self) -> None:
+        """Add the state at the start of the step to the statistics: the first call, before parts of it change that."""
+        system = self.system
+
+        def compute(x):
+            return (system.tracked.next(system, {**x, "v": x[self.velocity]}),), ()
+
+        reads = ("t", "h", "q", self.velocity, "u", "z", *system.parameters, "tracked")
+        call = self.traced_call("track", reads, {following("tracked"): self.sizes["tracked"]}, compute)
+        self._calls.insert(0, call)
+
     def schedule(self) -> Schedule:
         """The schedule of the whole step."""
         system = self.system
@@ -371,6 +385,8 @@ class ScheduleBuilder:
             self._update_memory()
         if len(self.events):
             self._evaluate_events()
+        if system.tracked:
+            self._track()
         return Schedule(
             "rollout",
             self.sizes,
@@ -382,7 +398,7 @@ class ScheduleBuilder:
             tuple(self._calls),
             "halt" if halts else None,
             tuple(n for n in (*IN_PLACE, contact_arrays.WHY) if n in self.layout),
-            tuple(n for n in contact_arrays.FORCES if n in self.layout),
+            tuple(n for n in (*contact_arrays.FORCES, "tracked") if n in self.layout),
         )
 
     def _advance_with_rests(self, name: str, reads: Sequence[str], compute: Callable, after: Mapping[str, int]) -> None:

@@ -97,7 +97,11 @@ def read_run(path: str | Path) -> RunFile:
     where = checked_path(path)
     if where.suffix.lower() != ".toml":
         raise FileError(f"{where.name}: the extension is {where.suffix!r}; a run is read from a .toml file")
-    top = Table(parsed(decoded(read_file(where), where.name), where.name), where.name, "run")
+    return run_in(Table(parsed(decoded(read_file(where), where.name), where.name), where.name, "run"), where)
+
+
+def run_in(top: Table, where: Path, known: Iterable[str] = ()) -> RunFile:
+    """The run in a table of a file; known: keys of the file that are not of a run, for what is offered in messages."""
     for key in ("body", "joint"):
         if key in top.content:
             raise FileError(
@@ -121,7 +125,7 @@ def read_run(path: str | Path) -> RunFile:
         active_loops=top.texts("active_loops") if "active_loops" in top.content else None,
         event_tables=tuple(t.content for t in top.tables("events", "event")),
     )
-    top.known |= {*NUMBERS, *TEXTS, "active_loops", "contacts"}
+    top.known |= {*NUMBERS, *TEXTS, "active_loops", "contacts", *known}
     top.end()
     return out
 

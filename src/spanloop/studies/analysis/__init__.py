@@ -1,0 +1,1 @@
+"""What results of studies say: summary, sensitivities, the best numbers."""

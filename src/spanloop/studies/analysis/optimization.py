@@ -1,0 +1,130 @@
+"""The best numbers of a study, by SciPy's differential evolution [Storn 1997]: a generation is one batch of runs."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import math
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spanloop.errors import InputError, UnsupportedError, nearest
+from spanloop.studies.chunk import FAILED, OUTCOMES, run_chunk
+from spanloop.studies.definition import Prepared
+from spanloop.studies.kept import Samples
+
+_PENALTY = 1e100  # of a run that failed, or whose number is not finite
+_SHARE = 32  # runs of a batch for a thread, at least
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best numbers by variable, the objective there, and how they were found.
+
+    history (generations,): the best objective after each. runs: how many were simulated; failed: of these, how many
+    failed or had no finite number, which counts as worst.
+    """
+
+    values: Mapping[str, float]
+    objective: float
+    name: str
+    runs: int
+    failed: int
+    history: np.ndarray
+    converged: bool
+    message: str
+
+    def __str__(self) -> str:
+        found = ", ".join(f"{name} = {x:.6g}" for name, x in self.values.items())
+        return f"{self.name} = {self.objective:.6g} at {found} ({self.runs} runs, {self.failed} failed; {self.message})"
+
+
+def best_of(
+    study: Prepared,
+    objective: str,
+    largest: bool = False,
+    *,
+    population: int | None = None,
+    generations: int = 100,
+    seed: int = 0,
+    tolerance: float = 1e-6,
+    polish: bool = False,
+) -> Best:
+    """Search the smallest or largest objective; see Study.best."""
+    try:
+        from scipy.optimize import differential_evolution
+    except ImportError:
+        raise UnsupportedError("study.best needs SciPy; pip install scipy") from None
+    setup, names = study.setup, study.setup.variables.names
+    known = [item.name for item in setup.items if not isinstance(item.given, Samples)]
+    if objective not in known:
+        raise InputError(f"study: there is no number {objective!r} to optimise; {nearest(objective, known)}")
+    bounds = _bounds(study)
+    count = max(5, population or 15 * len(names))
+    state: dict[str, Any] = {"runs": 0, "failed": 0, "history": []}
+    sign = -1.0 if largest else 1.0
+    threads = os.cpu_count() or 1
+
+    with concurrent.futures.ThreadPoolExecutor(threads) as pool, warnings.catch_warnings():
+
+        def cost(x: np.ndarray) -> np.ndarray:
+            rows = setup.variables.values(np.atleast_2d(x.T))
+            parts = np.array_split(rows, max(1, min(threads, len(rows) // _SHARE)))
+            found = list(pool.map(lambda part: run_chunk(setup, part), parts))
+            y = np.concatenate([f[objective] for f in found])
+            failed = np.isin(np.concatenate([f["outcome"] for f in found]), [OUTCOMES.index(x) for x in FAILED])
+            well = np.isfinite(y) & ~failed
+            state["runs"] += len(y)
+            state["failed"] += int((~well).sum())
+            y = np.where(well, sign * y, _PENALTY)
+            return y if x.ndim > 1 else y[0]
+
+        def keep(intermediate_result: Any) -> None:
+            state["history"].append(sign * float(intermediate_result.fun))
+
+        found = differential_evolution(
+            cost,
+            bounds,
+            popsize=max(1, math.ceil(count / len(names))),
+            maxiter=generations,
+            seed=seed,
+            tol=tolerance,
+            vectorized=True,
+            updating="deferred",
+            polish=polish,
+            callback=keep,
+        )
+    if found.fun >= _PENALTY:
+        raise InputError(
+            f"study: none of {state['runs']} runs had a finite {objective!r}; choose ranges in which it moves"
+        )
+    values = setup.variables.values(np.atleast_2d(found.x))[0]
+    chosen = dict(zip(names, map(float, values), strict=True))
+    history = np.array(state["history"])
+    message = str(found.message)
+    return Best(
+        chosen,
+        sign * float(found.fun),
+        objective,
+        state["runs"],
+        state["failed"],
+        history,
+        bool(found.success),
+        message,
+    )
+
+
+def _bounds(study: Prepared) -> list[tuple[float, float]]:
+    """The range of every variable, of draws before they are multiplied where they are relative."""
+    out = []
+    if study.design.table is not None:
+        raise InputError("study: best searches ranges, and this study has a table; give vary=")
+    for name, d in zip(study.setup.variables.names, study.design.distributions, strict=True):
+        if not all(map(math.isfinite, d.bounds)):
+            raise InputError(f"study: {name!r} is {d}, which has no range; give Uniform(low, high), or low= and high=")
+        out.append(d.bounds)
+    return out

@@ -1,0 +1,87 @@
+"""Starts of runs with closed loops: rows of states near one that is closed, each with lengths of its own.
+
+Newton's method on all rows side by side. A row is changed until its own loops are closed and then never again, so that
+its numbers do not depend on its neighbours.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spanloop.dynamics import Dynamics
+from spanloop.loops.closure_errors import positional
+
+_ROUNDS = 60
+_CLOSED = 1e-12  # m or rad
+_LONGEST = 0.3  # rad or m: of a step of one joint
+_STILL = 1e-13  # rad or m: a smaller step closes nothing
+_RANK = 1e-9  # of the largest singular value: a smaller one is that of a redundant row
+_OPENS = 1e-9  # rad/s or m/s, of the rates: more opens the loops
+
+
+def closed_starts(
+    robot: Dynamics, q: np.ndarray, parameters: np.ndarray | None, fixed: list[int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows q (n, nq) with their loops closed, and what is left of the largest closure error (n,) [m or rad].
+
+    parameters (n, k): of the rows, None for the model's. fixed: DoF that do not move.
+    """
+    rows = np.flatnonzero(positional(robot.model))
+    free = np.setdiff1d(np.arange(robot.model.nv), fixed)
+    q, left = q.copy(), np.full(len(q), np.inf)
+    going = np.arange(len(q))
+    for _ in range(_ROUNDS):
+        error = _evaluated(robot, "closure_error", q[going], parameters, going)[:, rows]
+        left[going] = np.abs(error).max(axis=1, initial=0.0)
+        open_ = left[going] > _CLOSED
+        going, error = going[open_], error[open_]
+        if not len(going):
+            break
+        J = _evaluated(robot, "closure_jacobian", q[going], parameters, going)[:, rows][:, :, free]
+        step = -np.einsum("nvr,nr->nv", _inverse(J), error)
+        size = np.abs(step).max(axis=1, initial=0.0)
+        step *= np.minimum(1.0, _LONGEST / np.maximum(size, 1e-300))[:, None]
+        well = np.isfinite(step).all(axis=1) & (size > _STILL)
+        going, step = going[well], step[well]
+        delta = np.zeros((len(going), robot.model.nv))
+        delta[:, free] = step
+        q[going] = _kernel(robot, "integrate", False).evaluate(q[going], delta)
+    return q, left
+
+
+def closed_rates(
+    robot: Dynamics, q: np.ndarray, v: np.ndarray, parameters: np.ndarray | None, fixed: list[int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rates (n, nv) in which those of `fixed` DoF stay and the others follow, and by how much loops open (n,)."""
+    free = np.setdiff1d(np.arange(robot.model.nv), fixed)
+    J = _evaluated(robot, "closure_jacobian", q, parameters, np.arange(len(q)))
+    out = np.zeros_like(v)
+    out[:, fixed] = v[:, fixed]
+    driven = np.einsum("nrv,nv->nr", J, out)
+    out[:, free] = -np.einsum("nvr,nr->nv", _inverse(J[:, :, free]), driven)
+    left = np.abs(np.einsum("nrv,nv->nr", J, out)).max(axis=1, initial=0.0)
+    scale = np.abs(v[:, fixed]).max(axis=1, initial=0.0) + 1.0
+    return out, np.where(left > _OPENS * scale, left, 0.0)
+
+
+def _inverse(J: np.ndarray) -> np.ndarray:
+    """The pseudo-inverses (n, v, r) of rows (n, r, v), zero where a row is not finite."""
+    well = np.isfinite(J).all(axis=(1, 2))
+    return np.linalg.pinv(np.where(well[:, None, None], J, 0.0), rcond=_RANK)
+
+
+def _evaluated(
+    robot: Dynamics, function: str, q: np.ndarray, parameters: np.ndarray | None, which: np.ndarray
+) -> np.ndarray:
+    found: np.ndarray
+    if parameters is None:
+        found = _kernel(robot, function, False).evaluate(q)
+    else:
+        found = _kernel(robot, function, True).evaluate(q, parameters[which])
+    return found
+
+
+def _kernel(robot: Dynamics, function: str, live: bool) -> Any:
+    return robot.kernel(function, **({"parameters": "live"} if live else {}))

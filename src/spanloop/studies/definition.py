@@ -1,0 +1,418 @@
+"""The definition of a study: arguments checked, the reference run found, and a description to compare stores by."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from spanloop.dynamics import Dynamics
+from spanloop.errors import InputError, StateError, UnsupportedError, nearest
+from spanloop.kernels import content, source_hash
+from spanloop.model import Model
+from spanloop.simulation.callback_identity import NotIdentifiable, identity
+from spanloop.simulation.controllers import Callback
+from spanloop.simulation.inputs import torques_by_name
+from spanloop.simulation.integrators.integrator import Integrator, schedule_key
+from spanloop.simulation.problem import Problem
+from spanloop.simulation.simulate import robot_of, simulate, with_stiffness
+from spanloop.simulation.time_loop import Grid, grid
+from spanloop.studies.chunk import OUTCOMES, sample_numbers
+from spanloop.studies.draws.designs import Design, design_of
+from spanloop.studies.draws.distributions import Distribution
+from spanloop.studies.draws.tables import table_of
+from spanloop.studies.draws.variables import Variables, refuse_impossible, targets, variables_of
+from spanloop.studies.kept import Item, Samples, items_of
+from spanloop.studies.setup import Setup, own_start, starts_of, step_numbers, with_reference
+from spanloop.studies.storage.store import Variable
+from spanloop.trajectory import Trajectory
+from spanloop.trajectory.files.labels import coordinates, dofs, joined
+
+_FIRST = 64  # runs that are examined before the study begins
+_CHUNK = 4096  # runs of a chunk, at most
+_NUMBERS = 4_000_000  # that the samples of a chunk hold, at most
+_OPTIONS = tuple(
+    name
+    for name, p in inspect.signature(simulate).parameters.items()
+    if p.kind is p.KEYWORD_ONLY and name not in ("inputs",)
+)
+_DEFAULTS = {name: inspect.signature(simulate).parameters[name].default for name in _OPTIONS}
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A study that can run: its setup, design and definition."""
+
+    setup: Setup
+    design: Design
+    definition: Mapping[str, Any]
+    seed_text: str
+    given: Mapping[str, Any]  # the arguments of sl.simulate
+
+    def chunk(self, wanted: Any) -> int:
+        """Runs of a chunk."""
+        if wanted is not None:
+            if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or wanted < 1:
+                raise InputError(f"study: chunk is {wanted!r}; expected a whole number, at least 1")
+            return int(wanted)
+        width = self.setup.grid.samples * (self.setup.model.nq + self.setup.model.nv)
+        shared = -(-self.design.runs // (4 * (os.cpu_count() or 1)))
+        return max(1, min(_CHUNK, max(16, shared), max(16, _NUMBERS // width)))
+
+    def coordinates(self) -> dict[str, tuple[Any, dict[str, str]]]:
+        """{dimension: (values, attributes)} of the results, beside `run`."""
+        out: dict[str, tuple[Any, dict[str, str]]] = {}
+        gap, start = self.setup.grid.h * self.setup.grid.every, self.setup.arguments["start"]
+        if self.setup.trajectories or any(_whole(item) for item in self.setup.items):
+            out["time"] = start + gap * np.array(self.setup.samples, float), {"units": "s"}
+        for item in self.setup.items:
+            if isinstance(item.given, Samples) and not _whole(item):
+                numbers = np.array(sample_numbers(self.setup, item), float)
+                out[f"time_{item.name}"] = start + gap * numbers, {"units": "s"}
+        return out
+
+    def results_variables(self) -> dict[str, Variable]:
+        """The variables of the results."""
+        setup, out = self.setup, dict[str, Variable]()
+        for name, unit in zip(setup.variables.names, setup.variables.units, strict=True):
+            out[name] = Variable((), (), "float64", _attrs(unit, "varies"))
+        flags = {"flag_values": list(range(len(OUTCOMES))), "flag_meanings": " ".join(OUTCOMES)}
+        out["outcome"] = Variable((), (), "uint8", flags)
+        out["end_time"] = Variable((), (), "float64", _attrs("s", "time of the end of the run"))
+        out["reason"] = Variable((), (), "str", {})
+        if setup.model.loops or setup.model.couplings:
+            words = "largest closure error after any step, rad or share of the loop's length"
+            out["closure_error"] = Variable((), (), "float64", _attrs("1", words))
+        for item in setup.items:
+            shape: tuple[int, ...] = ()
+            dims: tuple[str, ...] = ()
+            if isinstance(item.given, Samples):
+                shape = (len(sample_numbers(setup, item)),)
+                dims = ("time" if _whole(item) else f"time_{item.name}",)
+            out[item.name] = Variable(shape, dims, "float64", _attrs(item.unit, str(item)))
+        if setup.trajectories:
+            count, model = len(setup.samples), setup.model
+            q = {"names": [joined(*name) for name in coordinates(model)]}
+            v = {"names": [joined(*name) for name in dofs(model)]}
+            out["q"] = Variable((count, model.nq), ("time", "coordinate"), "float64", q)
+            out["v"] = Variable((count, model.nv), ("time", "rate"), "float64", v)
+        return out
+
+    def simulated(self, row: np.ndarray, changed: Mapping[str, Any]) -> Trajectory:
+        """The run with these numbers (1, k), alone, by sl.simulate; changed: other arguments."""
+        for name in changed:
+            if name not in _OPTIONS:
+                raise InputError(f"study: rerun has no argument {name!r}; {nearest(name, _OPTIONS)}")
+        starts = starts_of(self.setup, np.concatenate([self.setup.reference[None], row]))
+        if 1 in starts.refused:
+            raise StateError(f"study: this run cannot start: {starts.refused[1]}")
+        own = starts.arguments
+        q, v = own["q"][-1], own["v"][-1]
+        more = {
+            name: own[name][-1] if np.ndim(own[name]) == n else own[name]
+            for name, n in (("parameters", 2), ("tau", 3), ("inputs", 3))
+        }
+        contacts = _surfaces_of_last(own["contacts"])
+        given = {
+            **self.given,
+            **more,
+            "contacts": contacts,
+            "integrator": replace(self.setup.integrator, progress=None),
+        }
+        given |= {"duration": self.setup.grid.duration, "step": self.setup.grid.h, "sample": None}
+        return simulate(self.setup.model, q, v, **{**given, **changed})
+
+
+def _surfaces_of_last(settings: Any) -> Any:
+    if isinstance(settings, str):
+        return settings
+
+    def own(x: Any) -> Any:
+        return {name: float(np.ravel(y)[-1]) for name, y in x.items()} if isinstance(x, Mapping) else x
+
+    return replace(settings, friction=own(settings.friction), restitution=own(settings.restitution))
+
+
+def _whole(item: Item) -> bool:
+    """Whether an item has all samples."""
+    return isinstance(item.given, Samples) and item.given.times is None
+
+
+def _attrs(unit: str, name: str) -> dict[str, str]:
+    return {"units": unit, "long_name": name} if unit else {"long_name": name}
+
+
+def prepared(
+    model: Any, given: Mapping[str, Any], keep: Any, trajectories: bool, inputs: Any, others: Mapping[str, Any]
+) -> Prepared:
+    """A study from the arguments of sl.Study, checked."""
+    if not isinstance(model, Model | Dynamics):
+        raise InputError(f"study: model is a {type(model).__name__}; expected a Model or a Dynamics")
+    robot = robot_of(model)
+    if robot.on_singular != "raise":
+        raise UnsupportedError(
+            f"study: a run ends at a singular configuration, and the Dynamics has on_singular={robot.on_singular!r}; "
+            "give the model"
+        )
+    own = robot.model
+    arguments = _options(others)
+    names, distributions, table = _varied(given)
+    named_inputs, input_row = _inputs(inputs)
+    known = targets(own, named_inputs)
+    units = {n: d.unit for n, d in zip(names, distributions, strict=True) if d.unit}
+    relative = [n for n, d in zip(names, distributions, strict=True) if d.relative]
+    parameters = _own_parameters(own, arguments["parameters"])
+    nominal = _nominal(own, known, parameters, input_row, arguments)
+    variables = variables_of(names, known, given["assign"], units, relative, nominal)
+    if table is None:
+        design = design_of(given["design"], given["runs"], given["seed"], distributions, names)
+    else:
+        design = Design("table", len(table), 0, (), table)
+    refuse_impossible(own, variables, design, parameters)
+    items = items_of(keep, own, [*names, *(("q", "v") if trajectories else ())])
+    integrator = _integrator(arguments["integrator"])
+    times, samples = _grid(arguments, items)
+    setup = _setup(
+        robot, arguments, parameters, input_row, variables, items, times, samples, integrator, trajectories, design
+    )
+    first = variables.values(design.rows(0, min(_FIRST, design.runs)))
+    middle = np.array([nominal.get(n, np.nan) for n in names])
+    middle = np.where(np.isfinite(middle), middle, first[0]) if len(names) else middle
+    setup, problem = with_reference(setup, middle, first)
+    setup, problem = _with_integrator(setup, problem, first)
+    passed = {
+        n: arguments[n]
+        for n in _OPTIONS
+        if n not in ("duration", "step", "sample", "integrator", "contacts", "tau", "parameters")
+    }
+    definition = _definition(setup, problem, design, given, arguments, distributions)
+    seed_text = "of the table" if table is not None else f"seed {design.seed}"
+    return Prepared(setup, design, definition, seed_text, passed)
+
+
+def _options(others: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of sl.simulate, those that are not given as by default."""
+    known = (*_OPTIONS, "q", "v")
+    for name in others:
+        if name not in known:
+            raise InputError(f"study: there is no argument {name!r}; {nearest(name, known)}")
+    if "duration" not in others:
+        raise InputError("study: duration is missing; expected a number of seconds")
+    out = {**_DEFAULTS, "q": None, "v": None, **others}
+    if isinstance(out["controller"], Callback):
+        raise UnsupportedError(
+            "study: the controller is a callback, which Python would call at every step of every run; write it in the "
+            "arithmetic of NumPy, so that it is compiled"
+        )
+    return out
+
+
+def _varied(given: Mapping[str, Any]) -> tuple[list[str], list[Distribution], np.ndarray | None]:
+    """Names and distributions of what varies, and the table if there is one."""
+    vary, table = given["vary"], given["table"]
+    if table is not None:
+        if vary is not None or given["design"] != "random":
+            raise InputError("study: table and vary or design are both given; a table has the numbers of all runs")
+        names, rows = table_of(table)
+        if given["runs"] not in (None, len(rows)):
+            raise InputError(f"study: runs is {given['runs']}, and the table has {len(rows)} rows; leave runs out")
+        return names, [Distribution() for _ in names], rows
+    if not isinstance(vary, Mapping) or not vary:
+        raise InputError(f"study: vary is {vary!r:.60}; expected {{'name': sl.studies.Uniform(...)}}, or give table=")
+    for name, d in vary.items():
+        if not isinstance(d, Distribution) or type(d) is Distribution:
+            raise InputError(
+                f"study: vary[{name!r}] is {d!r:.60}; expected a distribution of sl.studies: Uniform, Normal, "
+                "LogNormal, Triangular, Choice, Levels"
+            )
+    return [str(n) for n in vary], list(vary.values()), None
+
+
+def _inputs(inputs: Any) -> tuple[list[str], np.ndarray | None]:
+    """Names of the inputs, and their numbers (n,), or (steps, n) of arrays."""
+    if inputs is None:
+        return [], None
+    try:
+        if isinstance(inputs, Mapping):
+            return [str(n) for n in inputs], np.array([float(x) for x in inputs.values()])
+        row = np.array(inputs, float)
+    except (TypeError, ValueError):
+        raise InputError(f"study: inputs is {inputs!r:.60}; expected {{'name': number}} or an array") from None
+    if row.ndim not in (1, 2):
+        raise InputError(f"study: inputs has shape {row.shape}; expected (n,) or (steps, n), of one run")
+    return [str(k) for k in range(row.shape[-1])], row
+
+
+def _own_parameters(model: Model, given: Any) -> np.ndarray | None:
+    if given is None:
+        return None
+    values = np.array(getattr(given, "values", given), float)
+    count = len(model.parameters())
+    if values.shape != (count,):
+        raise InputError(f"study: parameters has shape {values.shape}; expected ({count},), of one run")
+    return values
+
+
+def _nominal(
+    model: Model,
+    known: Mapping[str, Any],
+    parameters: np.ndarray | None,
+    inputs: np.ndarray | None,
+    arguments: Mapping[str, Any],
+) -> dict[str, float]:
+    """The values of a study in which nothing varies, by name, as far as they are numbers."""
+    own = model.parameters().values if parameters is None else parameters
+    out = {}
+    for name, target in known.items():
+        if target.kind == "parameters":
+            out[name] = float(own[target.place])
+        elif target.kind == "input" and inputs is not None:
+            out[name] = float(np.atleast_2d(inputs)[0, target.place])
+        elif target.kind in ("q", "v"):
+            given = arguments[target.kind]
+            if isinstance(given, Mapping):
+                value = np.ravel(np.asarray(given.get(target.joint, np.nan), float))
+                place = target.place - (model.q_slice if target.kind == "q" else model.v_slice)(target.joint).start
+                out[name] = float(value[place]) if place < len(value) else math.nan
+            elif given is not None:
+                out[name] = (
+                    float(np.ravel(np.asarray(given, float))[target.place])
+                    if np.size(given) > target.place
+                    else math.nan
+                )
+        elif target.kind == "tau":
+            out[name] = 0.0
+        elif target.kind in ("friction", "restitution"):
+            out[name] = float(getattr(model.contacts[target.place], target.kind))
+    return out
+
+
+def _integrator(given: Any) -> Integrator:
+    found = given if isinstance(given, Integrator) else Integrator(given)
+    if found.adaptive or found.accuracy is not None:
+        what = f"integrator is {found.name!r}" if found.adaptive else "accuracy is given"
+        raise UnsupportedError(f"study: steps are of one length in all runs, and {what}. Use 'rk4' and step=")
+    if found.checkpoint is not None:
+        raise InputError("study: a checkpoint is of one simulation; a study with a store goes on from there by itself")
+    return replace(found, threads=1, progress=False)
+
+
+def _grid(arguments: Mapping[str, Any], items: Sequence[Item]) -> tuple[Grid, tuple[int, ...]]:
+    """The grid of the runs, as coarse as the samples that are kept allow; numbers of its samples."""
+    duration, step, sample = arguments["duration"], arguments["step"], arguments["sample"]
+    fine = grid(duration, step, sample if sample is not None else duration, 1)
+    wanted = [x for x in items if isinstance(x.given, Samples) and x.given.times is not None]
+    every = fine.every
+    for item in wanted:
+        for number in step_numbers(item.given.times, fine.h, arguments["start"], item.name):  # type: ignore[union-attr]
+            if number > fine.steps:
+                raise InputError(f"study: keep[{item.name!r}]: a time is after the end of the runs, {duration:g} s")
+            every = math.gcd(every, number)
+    samples = range(0, fine.steps // every + 1, fine.every // every)
+    return Grid(fine.duration, fine.steps, every), tuple(samples)
+
+
+def _setup(
+    robot: Dynamics, arguments: Mapping[str, Any], parameters: Any, inputs: Any, variables: Variables,
+    items: tuple[Item, ...], times: Grid, samples: tuple[int, ...], integrator: Integrator,
+    trajectories: bool, design: Design,
+) -> Setup:  # fmt: skip
+    """The setup before its reference is known."""
+    first = variables.values(design.rows(0, 1))
+    varied = list(variables.assigned(first))
+    q, v, closes, named = own_start(robot, arguments["q"], arguments["v"], parameters, varied)
+    tau = arguments["tau"]
+    if isinstance(tau, Mapping):
+        tau = torques_by_name(robot.model, tau)
+    if tau is not None and np.ndim(tau) > 2:
+        raise InputError(f"study: tau has shape {np.shape(tau)}; expected (nv,) or (steps, nv), of one run")
+    names = ("controller", "forces", "closures", "limits", "events", "start")
+    passed = {name: arguments[name] for name in names}
+    passed |= {"step": times.h, "method": arguments["method"] or robot.method}
+    fixed = {"tau": tau, "parameters": parameters, "contacts": arguments["contacts"]}
+    return Setup(
+        robot.model, variables, items, passed | fixed, times, integrator, (q, v), closes, named, np.empty(0), samples,
+        trajectories, inputs,
+    )  # fmt: skip
+
+
+def _with_integrator(setup: Setup, problem: Problem, first: np.ndarray) -> tuple[Setup, Problem]:
+    """The integrator of all runs, chosen from the reference and the first of them where it is left open."""
+    starts = starts_of(setup, np.concatenate([setup.reference[None], first]))
+    try:
+        examined = setup.problem(starts)
+    except (InputError, StateError):
+        examined = problem
+    examined, integrator = with_stiffness(examined, setup.integrator, setup.grid.h)
+    made = replace(setup, integrator=integrator, implicit=integrator.name == "implicit")
+    if made.implicit:
+        problem = replace(problem, system=replace(problem.system, implicit=True))
+    return made, problem
+
+
+def _definition(
+    setup: Setup, problem: Problem, design: Design, given: Mapping[str, Any], arguments: Mapping[str, Any],
+    distributions: Sequence[Distribution],
+) -> dict[str, Any]:  # fmt: skip
+    """What the numbers of a study depend on, as texts; stores are compared by it."""
+    names = setup.variables.names
+    vary = {n: _text(d) for n, d in zip(names, distributions, strict=True)}
+    if design.table is not None:
+        vary = {n: f"table {_digest(design.table[:, k].tobytes())}" for k, n in enumerate(names)}
+    key = schedule_key(problem.system, problem.events, setup.integrator.name, setup.integrator.dtype)
+    shown = {
+        n: _text(arguments[n]) for n in (*_OPTIONS, "q", "v") if n not in ("integrator", "duration", "step", "sample")
+    }
+    return {
+        "model": f"{setup.model.name} {_digest(str(content(setup.model)).encode())}",
+        "vary": vary,
+        "design": design.kind,
+        "runs": design.runs,
+        "seed": design.seed,
+        "assign": _text(given["assign"]),
+        "keep": {item.name: _text_of_item(item) for item in setup.items},
+        "trajectories": bool(setup.trajectories),
+        "duration": setup.grid.duration,
+        "steps": setup.grid.steps,
+        "samples": f"{len(setup.samples)} of every {setup.grid.every} steps",
+        "integrator": f"{setup.integrator.name}, {setup.integrator.dtype}",
+        "inputs": "None" if setup.inputs is None else _text(setup.inputs),
+        **{n: x for n, x in shown.items() if x != _text(_DEFAULTS.get(n))},
+        "what acts": _digest(key.encode()),
+        "spanloop's sources": source_hash()[:12],
+    }
+
+
+def _text_of_item(item: Item) -> str:
+    written = item.quantity.written if item.quantity is not None else None
+    return f"{item} {_text(written)}" if written is not None else str(item)
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:12]
+
+
+def _text(x: Any) -> str:
+    """An argument as text that is the same in another process; functions by what they are made of."""
+    if callable(x) and not isinstance(x, type):
+        name = getattr(x, "__name__", type(x).__name__)
+        try:
+            return f"{name} {identity(x)[:12]}"
+        except NotIdentifiable:
+            return str(name)
+    if isinstance(x, Mapping):
+        return "{" + ", ".join(f"{k}: {_text(y)}" for k, y in x.items()) + "}"
+    if isinstance(x, list | tuple):
+        return "[" + ", ".join(map(_text, x)) + "]"
+    if isinstance(x, np.ndarray):
+        return f"array {x.shape} {_digest(np.ascontiguousarray(x).tobytes())}"
+    if hasattr(x, "__dataclass_fields__"):
+        parts = ", ".join(f"{n}={_text(getattr(x, n))}" for n in x.__dataclass_fields__)
+        return f"{type(x).__name__}({parts})"
+    return repr(x)

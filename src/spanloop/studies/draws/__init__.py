@@ -1,0 +1,1 @@
+"""What varies in a study: distributions, designs, tables, and where draws go."""

@@ -1,0 +1,273 @@
+"""What varies, by name: where a draw goes in the arguments of sl.simulate, its unit, and draws that cannot be.
+
+| name | what |
+|---|---|
+| `forearm.mass`, `elbow.position.x`, `gravity.z` | a parameter of model.parameters() |
+| `q.JOINT`, `v.JOINT`, `v.JOINT[k]` | of the initial state; of rotations no single numbers |
+| `tau.JOINT`, `tau.JOINT[k]` | a constant torque or force |
+| `input.NAME` | one of `inputs`, as a gain of the controller |
+| `friction.CONTACT`, `restitution.CONTACT` | of a contact |
+| any other name | a variable that `assign` turns into some of these |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spanloop.errors import InputError, nearest
+from spanloop.model import Model
+from spanloop.model.parameters import NEGLIGIBLE, impossible, not_negative
+from spanloop.trajectory.files.labels import coordinate_units, dof_units, torque_units
+
+SURFACES = ("friction", "restitution")
+_STATE = re.compile(r"(q|v|tau)\.(.+?)(?:\[(\d+)\])?")
+_BLOCK = 65536  # draws that are checked at once
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a number goes: a column of "parameters", "q", "v", "tau" or "input", or a contact's surface.
+
+    joint: of "q", "v" and "tau".
+    """
+
+    name: str
+    kind: str
+    place: int
+    unit: str
+    joint: str = ""
+
+
+def targets(model: Model, inputs: Sequence[str]) -> dict[str, Target]:
+    """All that can vary in runs of a model, by name; inputs: names of its inputs."""
+    out = {
+        name: Target(name, "parameters", k, _parameter_unit(name)) for k, name in enumerate(model.parameters().names)
+    }
+    for target in _of_joints(model):
+        out[target.name] = target
+    out |= {f"input.{name}": Target(f"input.{name}", "input", k, "") for k, name in enumerate(inputs)}
+    for kind in SURFACES:
+        out |= {f"{kind}.{c.name}": Target(f"{kind}.{c.name}", kind, k, "1") for k, c in enumerate(model.contacts)}
+    return out
+
+
+def _of_joints(model: Model) -> Iterator[Target]:
+    units = {"q": coordinate_units(model), "v": dof_units(model), "tau": torque_units(model)}
+    for joint in model.joints:
+        for letter in ("q", "v", "tau"):
+            own = (
+                range(model.nq)[model.q_slice(joint.name)]
+                if letter == "q"
+                else range(model.nv)[model.v_slice(joint.name)]
+            )
+            for k, place in enumerate(own):
+                if letter == "q" and joint.kind.nq != joint.kind.nv and units["q"][place] != "m":
+                    continue  # a number of a rotation, which does not vary alone
+                name = f"{letter}.{joint.name}" + (f"[{k}]" if len(own) > 1 else "")
+                yield Target(name, letter, place, units[letter][place], joint.name)
+
+
+@dataclass(frozen=True, eq=False)
+class Variables:
+    """The names of what varies, and how rows of draws become numbers of targets.
+
+    assign: {variable: (n,)} -> {target: (n,)} for names that are no targets themselves. relative: the model's own value
+    that a column multiplies, 1 where it is a number of its own.
+    """
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    known: Mapping[str, Target]
+    assign: Callable[[dict[str, np.ndarray]], Mapping[str, Any]] | None
+    factors: np.ndarray
+
+    def values(self, rows: np.ndarray) -> np.ndarray:
+        """The numbers (n, k) of rows of draws, those that are relative times what they are relative to."""
+        return rows * self.factors
+
+    def assigned(self, rows: np.ndarray) -> dict[Target, np.ndarray]:
+        """Numbers (n,) by target, of values (n, k)."""
+        columns = dict(zip(self.names, rows.T, strict=True))
+        out = {self.known[name]: column for name, column in columns.items() if name in self.known}
+        if self.assign is None:
+            return out
+        found = self.assign({name: column.copy() for name, column in columns.items()})
+        if not isinstance(found, Mapping):
+            raise InputError(f"study: assign returned a {type(found).__name__}; expected {{'name': numbers}}")
+        for name, value in found.items():
+            if name not in self.known:
+                raise InputError(f"study: assign: there is nothing called {name!r}; {nearest(name, self.known)}")
+            try:
+                column = np.array(np.broadcast_to(np.asarray(value, float), (len(rows),)))
+            except (TypeError, ValueError):
+                words = f"study: assign: {name!r} has shape {np.shape(value)}; expected ({len(rows)},), one a run"
+                raise InputError(words) from None
+            out[self.known[name]] = column
+        return out
+
+
+def variables_of(
+    names: Sequence[str],
+    known: Mapping[str, Target],
+    assign: Any,
+    units: Mapping[str, str],
+    relative: Collection[str],
+    nominal: Mapping[str, float],
+) -> Variables:
+    """The variables of a study, checked. nominal: values of the model by target, of those that relative ones need."""
+    if assign is not None and not callable(assign):
+        raise InputError(f"study: assign is a {type(assign).__name__}; expected a function of {{'name': numbers}}")
+    for name in names:
+        if name not in known and assign is None:
+            raise InputError(
+                f"study: nothing varies by the name {name!r}; {nearest(name, known)}. Names of your own need assign="
+            )
+        if name not in known and ("/" in name or not name or name.startswith("__")):
+            raise InputError(f"study: {name!r} is no name of a variable; expected a text without '/'")
+        if name in relative and name not in known:
+            raise InputError(f"study: {name!r} is relative, and the model has no value of this name; give the numbers")
+    factors = np.array([nominal[name] if name in relative else 1.0 for name in names])
+    for name, factor in zip(names, factors, strict=True):
+        if name in relative and factor == 0.0:
+            raise InputError(f"study: {name!r} is relative to the model's own value, which is 0; give the numbers")
+    own = tuple(units.get(name) or (known[name].unit if name in known else "") for name in names)
+    found = Variables(tuple(names), own, dict(known), assign, factors)
+    if assign is not None:
+        _refuse_unread(found)
+    return found
+
+
+def _refuse_unread(variables: Variables) -> None:
+    """Refuse names of the user that `assign` does not read: they change nothing."""
+    read: set[str] = set()
+
+    class Reading(dict[str, np.ndarray]):
+        def __getitem__(self, name: str) -> Any:
+            read.add(name)
+            return super().__getitem__(name)
+
+        def get(self, name: str, default: Any = None) -> Any:
+            read.add(name)
+            return super().get(name, default)
+
+        def __iter__(self) -> Any:
+            read.update(self.keys())
+            return super().__iter__()
+
+        def items(self) -> Any:
+            read.update(self.keys())
+            return super().items()
+
+        def values(self) -> Any:
+            read.update(self.keys())
+            return super().values()
+
+    assert variables.assign is not None
+    variables.assign(Reading({name: np.ones(2) for name in variables.names}))
+    for name in variables.names:
+        if name not in variables.known and name not in read:
+            raise InputError(
+                f"study: {name!r} is no quantity of the model, and assign does not read it; "
+                f"{nearest(name, [*variables.known, *read])}"
+            )
+
+
+def refuse_impossible(model: Model, variables: Variables, design: Any, base: np.ndarray | None) -> None:
+    """Raise InputError if draws are not finite, or give a body what no body can have, with the share of such draws.
+
+    base: the parameters (k,) of the study, None for the model's own.
+    """
+    own = model.parameters().values if base is None else base
+    bad, first = 0, None
+    for begin in range(0, design.runs, _BLOCK):
+        rows = variables.values(design.rows(begin, min(design.runs, begin + _BLOCK)))
+        assigned = variables.assigned(rows)
+        mask = ~np.isfinite(rows).all(axis=1)
+        if mask.any() and first is None:
+            k = int(np.argmax(mask))
+            name = variables.names[int(np.argmin(np.isfinite(rows[k])))]
+            first = begin + k, f"{name!r} is {rows[k][variables.names.index(name)]:g}; must be finite"
+        found = _impossible(model, own, {t: x for t, x in assigned.items() if t.kind == "parameters"}, len(rows))
+        for target, x in assigned.items():
+            if target.kind in SURFACES:
+                beyond = (x < 0.0) | ((x > 1.0) & (target.kind == "restitution"))
+                if beyond.any():
+                    k = int(np.argmax(beyond))
+                    found = (
+                        found[0] | beyond,
+                        found[1] or (k, f"{target.name!r} is {x[k]:g}; must be >= 0, and a restitution at most 1"),
+                    )
+        mask |= found[0]
+        if found[1] is not None and first is None:
+            first = begin + found[1][0], found[1][1]
+        bad += int(mask.sum())
+    if first is not None:
+        raise InputError(
+            f"study: {bad} of {design.runs} draws ({100.0 * bad / design.runs:.3g} %) cannot be, first that of run "
+            f"{first[0]}: {first[1]}. Choose a distribution without such numbers (sl.studies.LogNormal, or Normal with "
+            "low=)"
+        )
+
+
+def _impossible(
+    model: Model, own: np.ndarray, varied: Mapping[Target, np.ndarray], n: int
+) -> tuple[np.ndarray, tuple[int, str] | None]:
+    """Which of n draws (n,) no mechanism can have, and the first with the reason."""
+    mask, first = np.zeros(n, bool), None
+    if not varied:
+        return mask, None
+    columns: list[Any] = list(own)
+    for target, x in varied.items():
+        columns[target.place] = x
+    names = {t.name for t in varied}
+    for name, x in not_negative(model, columns):
+        if np.ndim(x) and (below := x < -NEGLIGIBLE).any():
+            k = int(np.argmax(below))
+            first = first or (k, f"{name!r} is {x[k]:g}; must be >= 0")
+            mask |= below
+    bends = {j.child for j in model.joints if j.kind.bends}
+    shaped = any(".inertia." in name or name.split(".")[0] in bends for name in names)
+    if shaped and not mask.all():
+        left = np.flatnonzero(~mask)
+        rows = np.tile(own, (len(left), 1))
+        for target, x in varied.items():
+            rows[:, target.place] = x[left]
+        while len(rows) and (found := impossible(model, rows)) is not None:
+            k, words = found
+            same = _alike(model, rows, k)
+            mask[left[same]] = True
+            first = first or (int(left[k]), words)
+            rows, left = rows[~same], left[~same]
+    return mask, first
+
+
+def _alike(model: Model, rows: np.ndarray, k: int) -> np.ndarray:
+    """Which rows (n,) are impossible, row k among them, found by halves."""
+    bad = np.zeros(len(rows), bool)
+    parts = [np.arange(len(rows))]
+    while parts:
+        part = parts.pop()
+        if impossible(model, rows[part]) is None:
+            continue
+        if len(part) == 1:
+            bad[part] = True
+        else:
+            parts += [part[: len(part) // 2], part[len(part) // 2 :]]
+    bad[k] = True
+    return bad
+
+
+def _parameter_unit(name: str) -> str:
+    """The unit of a parameter of a model; "" where it depends on the kind of the joint."""
+    words = name.split(".")
+    if words[0] == "gravity":
+        return "m/s²"
+    for word, unit in (("mass", "kg"), ("center", "m"), ("inertia", "kg m²"), ("position", "m")):
+        if word in words[-2:]:
+            return unit
+    return ""

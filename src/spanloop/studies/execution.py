@@ -1,0 +1,162 @@
+"""Chunks computed by threads of this process or by Dask's workers, a few at a time, in the order in which they end."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import functools
+import os
+import warnings
+from collections.abc import Callable, Generator, Sequence
+from typing import Any
+
+import numpy as np
+
+from spanloop.errors import SpanloopError
+from spanloop.studies.chunk import run_chunk
+from spanloop.studies.setup import Setup, quietly
+
+Draws = Callable[[int], np.ndarray]
+Found = tuple[int, dict[str, np.ndarray]]
+_WAITING = 2  # chunks for each thread that are under way or wait: the memory that a study needs
+_RETRIES = 3  # of a chunk whose worker was lost
+
+
+class StudyError(SpanloopError):
+    """A study that could not go on; what was finished is stored."""
+
+
+def on_threads(setup: Setup, chunks: Sequence[int], draws: Draws, threads: int) -> Generator[Found, None, None]:
+    """Compute chunks on threads; after an interrupt or an error those under way still come before it is raised."""
+    pool = concurrent.futures.ThreadPoolExecutor(threads, thread_name_prefix="study")
+    left, under_way = iter(chunks), dict[Any, int]()
+    stopped: list[BaseException] = []
+
+    def stop(error: BaseException) -> None:
+        stopped.append(error)
+        for future in [f for f in under_way if f.cancel()]:
+            del under_way[future]
+
+    with warnings.catch_warnings():
+        quietly()
+        try:
+            while True:
+                try:
+                    while not stopped and len(under_way) < _WAITING * threads:
+                        k = next(left, None)
+                        if k is None:
+                            break
+                        under_way[pool.submit(_on_thread, setup, draws(k))] = k
+                    if not under_way:
+                        break
+                    done, _ = concurrent.futures.wait(under_way, return_when=concurrent.futures.FIRST_COMPLETED)
+                except KeyboardInterrupt as error:
+                    stop(error)
+                    continue
+                for future in done:
+                    k = under_way.pop(future)
+                    try:
+                        yield k, future.result()
+                    except GeneratorExit:
+                        raise
+                    except BaseException as error:  # of the chunk, or an interrupt where it is stored
+                        stop(error)
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+    if stopped:
+        raise stopped[0]
+
+
+def stored(chunks: Generator[Found, None, None], write: Callable[[int, dict[str, np.ndarray]], None]) -> None:
+    """Write all chunks as they come; one that an interrupt hits is written again, whole, before others that come."""
+    found: Found | None = next(chunks, None)
+    while found is not None:
+        interrupt: KeyboardInterrupt | None = None
+        try:
+            write(*found)
+        except KeyboardInterrupt as error:
+            write(*found)
+            interrupt = error
+        found = next(chunks, None) if interrupt is None else chunks.throw(interrupt)
+
+
+def _on_thread(*given: Any) -> dict[str, np.ndarray]:
+    """A chunk on a thread.
+
+    A call of its own: with the stack of a fresh thread steps of a four-bar take 13 % more time, whose arrays then lie
+    at the same places of their pages as those that are read (benchmarks/studies.py measures all of it).
+    """
+    return run_chunk(*given)
+
+
+class ClusterLost(Exception):
+    """The cluster, not the study, failed."""
+
+
+def on_dask(setup: Setup, chunks: Sequence[int], draws: Draws, client: Any) -> Generator[Found, None, None]:
+    """Compute chunks on the workers of a Dask cluster; one whose worker is lost is computed again.
+
+    Raises:
+        ClusterLost: whatever Dask raises where its scheduler or workers are gone. What a chunk raises comes as it is.
+    """
+    raised: list[BaseException] = []
+    try:
+        yield from _on_cluster(setup, chunks, draws, client, raised)
+    except Exception as error:
+        if raised:
+            raise raised[0] from None
+        raise ClusterLost(f"{type(error).__name__}: {str(error)[:120]}") from error
+
+
+def _on_cluster(
+    setup: Setup, chunks: Sequence[int], draws: Draws, client: Any, raised: list[BaseException]
+) -> Generator[Found, None, None]:
+    """The same; what a chunk raised is put into `raised`."""
+    import cloudpickle
+    from distributed import KilledWorker, as_completed
+
+    sent = cloudpickle.dumps(setup)  # with every chunk: data that is scattered is lost with its workers
+    left, under_way = iter(chunks), dict[str, int]()
+    pool = as_completed()
+
+    def submit() -> None:
+        k = next(left, None)
+        if k is not None:
+            key = f"chunk-{k}-{os.urandom(4).hex()}"
+            future = client.submit(_on_worker, sent, draws(k), pure=False, retries=_RETRIES, key=key)
+            under_way[future.key] = k
+            pool.add(future)
+
+    try:
+        for _ in range(_WAITING * max(1, sum(client.nthreads().values()))):
+            submit()
+        for future in pool:
+            k = under_way.pop(future.key)
+            if future.status == "error" and not isinstance(future.exception(), KilledWorker):
+                raised.append(future.exception())
+            found = future.result()
+            submit()
+            yield k, found
+    finally:
+        with contextlib.suppress(Exception):  # of a cluster that is gone
+            client.cancel(list(pool.futures))
+
+
+@functools.lru_cache(maxsize=4)
+def _unpacked(data: bytes) -> Setup:
+    import cloudpickle
+
+    found: Setup = cloudpickle.loads(data)
+    return found
+
+
+def _on_worker(data: bytes, rows: np.ndarray) -> dict[str, np.ndarray]:
+    """A chunk on a worker; the setup is unpacked once."""
+    return run_chunk(_unpacked(data), rows)
+
+
+def dashboard(client: Any) -> str:
+    """The address of a cluster's dashboard; "" where the cluster does not answer."""
+    with contextlib.suppress(Exception):
+        return str(client.dashboard_link)
+    return ""

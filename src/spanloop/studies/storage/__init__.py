@@ -1,0 +1,1 @@
+"""The results of a study on disk, and as an xarray.Dataset."""

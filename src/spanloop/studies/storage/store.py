@@ -1,0 +1,238 @@
+"""The store of a study: a Zarr group with one array a variable, filled chunk by chunk.
+
+A chunk is there when its entry of the array `finished` is: that is written last, and every file of Zarr's local store
+is moved into place in one step, so that a process that is killed leaves nothing half written that counts. The files of
+a chunk carry a CRC-32C, which Zarr checks when it reads them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import shutil
+import socket
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spanloop.errors import FileError, InputError, UnsupportedError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+FORMAT = 1
+KEY = "spanloop_study"
+
+
+@dataclass(frozen=True)
+class Variable:
+    """An array of the results: its shape for each run, dimensions, type and attributes."""
+
+    shape: tuple[int, ...]
+    dims: tuple[str, ...]
+    dtype: str
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Store:
+    """The results of a study on disk, or in memory if there is no path."""
+
+    def __init__(self, path: Path | None, group: Any, chunk: int, runs: int):
+        self.path, self.group, self.chunk, self.runs = path, group, chunk, runs
+        self._arrays: dict[str, Any] = {}  # opened once: Zarr reads a file for that
+
+    @property
+    def chunks(self) -> int:
+        """How many chunks the study has."""
+        return -(-self.runs // self.chunk)
+
+    def span(self, k: int) -> tuple[int, int]:
+        """The runs of chunk k, from the first to before the end."""
+        return k * self.chunk, min(self.runs, (k + 1) * self.chunk)
+
+    def finished(self) -> np.ndarray:
+        """Which chunks (n,) are there."""
+        found: np.ndarray = np.asarray(self.group["finished"][:]) > 0
+        return found
+
+    def _array(self, name: str) -> Any:
+        if name not in self._arrays:
+            self._arrays[name] = self.group[name]
+        return self._arrays[name]
+
+    def write(self, k: int, arrays: Mapping[str, np.ndarray]) -> None:
+        """Write chunk k; it counts when all of it is there."""
+        first, end = self.span(k)
+        try:
+            for name, array in arrays.items():
+                self._array(name)[first:end] = array
+            self._array("finished")[k] = 1
+        except OSError as error:
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            words = "the disk is full" if full else error.strerror or str(error)
+            raise FileError(
+                f"{self.path}: chunk {k} cannot be written: {words}. {int(self.finished().sum())} of {self.chunks} "
+                "chunks are stored, and none of them is lost: make room, and run the study again"
+            ) from error
+
+
+def _zarr() -> Any:
+    try:
+        import zarr
+    except ImportError:
+        raise UnsupportedError("a study needs Zarr for its results; pip install 'spanloop[study]'") from None
+    return zarr
+
+
+def opened(
+    path: Path | None, definition: Mapping[str, Any], variables: Mapping[str, Variable], coordinates: Mapping[str, Any],
+    chunk: int, runs: int,
+) -> Store:  # fmt: skip
+    """The store of this study: the one at the path, if it is of the same definition, else a new one.
+
+    coordinates: {dimension: (numbers, attributes)}.
+
+    Raises:
+        InputError: the store is of another study, with what differs.
+        FileError: the path is no store, or cannot be written.
+    """
+    zarr = _zarr()
+    if path is None:
+        return _made(zarr, None, zarr.storage.MemoryStore(), definition, variables, coordinates, chunk, runs)
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        return _resumed(path, definition)
+    part = path.with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(part, ignore_errors=True)  # of a process that was killed here
+        _made(zarr, path, str(part), definition, variables, coordinates, chunk, runs)
+        os.replace(part, path)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be made ({error.strerror or error}); choose another store") from None
+    return read(path)[0]
+
+
+def _made(
+    zarr: Any, path: Path | None, where: Any, definition: Mapping[str, Any], variables: Mapping[str, Variable],
+    coordinates: Mapping[str, Any], chunk: int, runs: int,
+) -> Store:  # fmt: skip
+    from zarr.codecs import Crc32cCodec, ZstdCodec
+
+    group = zarr.create_group(where, zarr_format=3)
+    codecs = (ZstdCodec(level=1), Crc32cCodec())
+    count = -(-runs // chunk)
+    for name, v in variables.items():
+        group.create_array(
+            name,
+            shape=(runs, *v.shape),
+            chunks=(min(chunk, runs), *v.shape),
+            dtype=v.dtype,
+            compressors=codecs,
+            fill_value="" if v.dtype == "str" else 0 if v.dtype == "uint8" else float("nan"),
+            dimension_names=("run", *v.dims),
+            attributes=dict(v.attrs),
+        )
+    for name, (numbers, attrs) in coordinates.items():
+        array = group.create_array(
+            name, data=np.asarray(numbers), dimension_names=(name,), attributes=dict(attrs), compressors=codecs
+        )
+        del array
+    group.create_array(
+        "finished",
+        shape=(count,),
+        chunks=(1,),
+        dtype="uint8",
+        fill_value=0,
+        compressors=None,
+        dimension_names=("chunk",),
+    )
+    head = {"format": FORMAT, "chunk": chunk, "runs": runs, "definition": dict(definition)}
+    head["variables"] = [*coordinates, *variables]  # in this order
+    group.attrs[KEY] = json.loads(json.dumps(head))  # last: a store without it was never begun
+    return Store(path, group, chunk, runs)
+
+
+def read(path: Path) -> tuple[Store, dict[str, Any]]:
+    """The store at a path, and the definition of its study."""
+    zarr = _zarr()
+    try:
+        group = zarr.open_group(str(path), mode="r+", zarr_format=3)
+        head = group.attrs.asdict().get(KEY)
+    except Exception as error:  # whatever Zarr raises of a folder that is none of its own
+        raise FileError(f"{path}: is no store of a study ({str(error)[:100]})") from None
+    if not isinstance(head, dict) or head.get("format") != FORMAT:
+        raise FileError(f"{path}: is no store of a study, or one of another version; choose another path, or remove it")
+    return Store(path, group, int(head["chunk"]), int(head["runs"])), head["definition"]
+
+
+def _resumed(path: Path, definition: Mapping[str, Any]) -> Store:
+    store, kept = read(path)
+    differs = differences(kept, json.loads(json.dumps(dict(definition))))
+    if differs:
+        raise InputError(
+            f"{path}: is the store of another study: {'; '.join(differs)}. Give another store, or remove this one"
+        )
+    return store
+
+
+def differences(kept: Mapping[str, Any], now: Mapping[str, Any], before: str = "") -> list[str]:
+    """What differs between two definitions, a sentence each."""
+    out = []
+    for name in dict.fromkeys((*kept, *now)):
+        a, b = kept.get(name), now.get(name)
+        if isinstance(a, Mapping) and isinstance(b, Mapping):
+            out += differences(a, b, f"{before}{name}.")
+        elif a != b:
+            shown = ["nothing" if x is None else f"{x!s:.60}" for x in (a, b)]
+            out.append(f"{before}{name} was {shown[0]}, and is {shown[1]}")
+    return out
+
+
+@contextlib.contextmanager
+def locked(path: Path | None) -> Iterator[None]:
+    """Keep other processes from writing to a store; the lock goes with the process, however it ends.
+
+    It is a file beside the store, which stays.
+
+    Raises:
+        FileError: another process has it.
+    """
+    if path is None:
+        yield
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = open(path.with_name(f"{path.name}.lock"), "a+b")  # noqa: SIM115
+    except OSError as error:
+        raise FileError(f"{path}: cannot be used as a store ({error.strerror or error})") from None
+    with file:
+        try:
+            _lock(file)
+        except OSError:
+            file.seek(0)
+            owner = file.read(200).decode(errors="replace").strip() or "another process"
+            raise FileError(
+                f"{path}: the store is in use by {owner}; wait until it ends, or give this study a store of its own"
+            ) from None
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {socket.gethostname()}".encode())
+        file.flush()
+        yield
+
+
+def _lock(file: Any) -> None:
+    if fcntl is not None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    else:  # pragma: no cover
+        import msvcrt
+
+        file.seek(1 << 20)  # beyond what is written, so that others can read who has the lock
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        file.seek(0)

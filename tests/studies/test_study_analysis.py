@@ -1,0 +1,201 @@
+"""Summary, sensitivities, figures' numbers and the best numbers, against closed forms and SciPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import spanloop as sl
+from spanloop.errors import InputError
+from spanloop.studies.progress import Bar
+
+st = sl.studies
+T = 0.5  # s
+G = 9.81
+
+
+def lift():
+    """A mass on a vertical rail: z = z0 + v0 t − g t²/2."""
+    b = sl.Builder("lift").body("car", 2.0, inertia=[0.1] * 3)
+    return b.prismatic("rail", "world", "car", "z").build()
+
+
+def falling(**changed):
+    vary = {"q.rail": st.Uniform(0.0, 1.0), "v.rail": st.Uniform(0.0, 6.0)}
+    keep = {
+        "end": "q.rail",
+        "top": st.Largest("q.rail"),
+        "when": st.TimeOfLargest("q.rail"),
+        "low": st.Smallest("car.position.z"),
+        "mean": st.Mean("q.rail"),
+        "energy": st.Last("energy.total"),
+        "speed": st.Largest("car.speed"),
+        "path": st.Samples("q.rail", times=[0.1, 0.3]),
+    }
+    given = {"vary": vary, "runs": 256, "duration": T, "step": 1e-3, "keep": keep}
+    model = changed.pop("model", None) or lift().with_gravity((0, 0, -G))
+    return sl.Study(model, **{**given, **changed})
+
+
+def test_statistics_over_time_are_those_of_the_closed_form():
+    found = falling().run().results()
+    z, v = found["q.rail"].values, found["v.rail"].values
+
+    def at(t):
+        return z + v * t - 0.5 * G * t * t
+
+    peak = np.minimum(v / G, T)
+    assert found["end"].values == pytest.approx(at(T), abs=1e-12)
+    assert found["top"].values == pytest.approx(at(peak), abs=0.5 * G * 0.0005**2 + 1e-12)  # the nearest step
+    assert found["when"].values == pytest.approx(peak, abs=0.0005 + 1e-9)
+    assert found["low"].values == pytest.approx(np.minimum(z, at(T)), abs=1e-12)
+    mean = z + v * T / 2.0 - G * T * T / 6.0
+    assert found["mean"].values == pytest.approx(mean, abs=G * 1e-6)  # the trapezoidal rule
+    assert found["energy"].values == pytest.approx(0.5 * 2.0 * v * v + 2.0 * G * z, rel=1e-12)
+    assert found["speed"].values == pytest.approx(np.maximum(v, np.abs(v - G * T)), rel=1e-12)
+    assert found["path"].values == pytest.approx(np.stack([at(0.1), at(0.3)], axis=1), abs=1e-12)
+    assert found["path"].dims == ("run", "time_path")
+    assert [found[n].attrs["units"] for n in ("top", "when", "energy", "speed")] == ["m", "s", "J", "m/s"]
+
+
+def test_statistics_of_runs_that_end_at_an_event_end_there():
+    low = {"floor": lambda t, q, v: q["rail"] - 0.1}
+    found = falling(vary={"q.rail": st.Uniform(0.2, 1.0)}, events=low).run().results()
+    z = found["q.rail"].values
+    met = z - 0.1 < 0.5 * G * T * T
+    end = np.where(met, np.sqrt(2.0 * np.abs(z - 0.1) / G), T)
+    assert (found["outcome"].values == np.where(met, "event", "finished")).all()
+    assert found["end_time"].values == pytest.approx(end, abs=1e-9)
+    assert found["end"].values[met] == pytest.approx(0.1, abs=1e-8)
+    assert found["low"].values == pytest.approx(z - 0.5 * G * end**2, abs=1e-8)
+    assert found["mean"].values == pytest.approx(z - G * end**2 / 6.0, abs=G * 1e-6)
+    assert found["speed"].values == pytest.approx(G * end, rel=1e-8)
+    late = end < 0.3
+    assert np.isnan(found["path"].values[late, 1]).all()
+    assert "condition 'floor' was met" in found["reason"].values[met][0]
+
+
+def test_events_that_change_the_mechanism_are_counted():
+    model = lift().with_gravity((0, 0, -G)).with_joint("rail", lower=0.0)
+    keep = {"hits": st.EventCount("impact"), "first": st.FirstEvent("impact"), "end": "q.rail"}
+    stop = [sl.events.Stop("rail", restitution=0.8)]
+    given = {"vary": {"q.rail": st.Uniform(0.3, 1.0)}, "keep": keep, "duration": 1.0, "limits": "stop", "events": stop}
+    study = falling(model=model, **given)
+    found = study.run().results()
+    z = found["q.rail"].values
+    assert found["first"].values == pytest.approx(np.sqrt(2.0 * z / G), abs=1e-8)
+    first = np.sqrt(2.0 * z / G)
+    hits, t = np.zeros(len(z)), first.copy()
+    for k in range(1, 10):  # times of flight shrink by the restitution
+        hits += t < 1.0
+        t = t + 2.0 * first * 0.8**k
+    assert (found["hits"].values == hits).all()
+
+
+def test_summary_has_outcomes_and_quantiles():
+    study = falling().run()
+    found, data = study.summary(), study.results()
+    assert found.outcomes == {"finished": 256}
+    assert found.numbers["end"]["95 %"] == np.quantile(data["end"].values, 0.95)
+    assert found.numbers["end"]["deviation"] == pytest.approx(data["end"].values.std(ddof=1))
+    assert "256 runs: 256 finished" in str(found)
+
+
+def test_rank_correlations_are_those_of_scipy():
+    study = falling().run()
+    data, found = study.results(), study.sensitivity("top")
+    for name in study.names:
+        assert found.ranks[name] == pytest.approx(stats.spearmanr(data[name].values, data["top"].values).statistic)
+
+
+def test_sobol_indices_of_a_linear_quantity_are_shares_of_its_variance():
+    """end = z0 + T v0 − ...: variances 1/12 and T² 36/12; an error of 1 % of 1024 quasirandom blocks."""
+    found = falling(design="saltelli", runs=4 * 1024).run().sensitivity("end")
+    shares = np.array([1.0, T * T * 36.0])
+    shares /= shares.sum()
+    for k, name in enumerate(("q.rail", "v.rail")):
+        assert found.first[name] == pytest.approx(shares[k], abs=0.01)
+        assert found.total[name] == pytest.approx(shares[k], abs=0.01)
+
+
+def test_the_best_numbers_are_those_of_the_closed_form():
+    """To be at 0.8 m at the end from 0.2 m: one speed. To be highest: the largest of both."""
+    keep = {"miss": lambda t, q, v: (q["rail"] - 0.8) ** 2, "top": st.Largest("q.rail")}
+    study = falling(vary={"v.rail": st.Uniform(0.0, 9.0)}, q=[0.2], keep=keep)
+    found = study.best("miss", population=20, generations=40, tolerance=1e-10)
+    assert found.values["v.rail"] == pytest.approx((0.6 + 0.5 * G * T * T) / T, abs=1e-4)
+    assert found.runs >= 20
+    assert "miss = " in str(found)
+    high = falling().best("top", largest=True, population=20, generations=30)
+    assert high.values["q.rail"] == pytest.approx(1.0, abs=1e-3)
+    assert high.values["v.rail"] == pytest.approx(6.0, abs=1e-2)
+
+
+def test_what_cannot_be_optimised_is_refused():
+    with pytest.raises(InputError, match="there is no number 'tp' to optimise; did you mean 'top'"):
+        falling().best("tp")
+    with pytest.raises(InputError, match="which has no range"):
+        falling(vary={"v.rail": st.Normal(1.0, 2.0)}).best("top")
+
+
+def test_trajectories_are_kept_on_request():
+    study = falling(trajectories=True, sample=0.1, keep={"top": st.Largest("q.rail")}, runs=5).run()
+    found = study.results()
+    assert found["q"].dims == ("run", "time", "coordinate")
+    run = study.rerun(3)
+    assert np.array_equal(found["q"].values[3], run.q[::100])
+    assert np.array_equal(found["v"].values[3], run.v[::100])
+
+
+def test_contacts_have_surfaces_of_their_own():
+    b = sl.Builder("slider").body("box", 1.0, inertia=[0.01] * 3)
+    box = b.free("base", "world", "box").build()
+    ground = ("world", sl.contacts.Plane())
+    model = box.with_contact("sole", ("box", sl.contacts.Sphere(0.1)), ground, friction=0.5, restitution=0.0)
+    vary = {"restitution.sole": st.Choice([0.2, 0.5, 0.9])}
+    study = sl.Study(
+        model,
+        vary,
+        runs=12,
+        q=[1, 0, 0, 0, 0, 0, 0.3],
+        duration=0.5,
+        contacts="events",
+        keep={"fast": st.Largest("v.base[5]")},
+    ).run()
+    found = study.results()
+    hit = np.sqrt(2.0 * 9.81 * 0.2)
+    speed = found["restitution.sole"].values * hit
+    assert found["fast"].values == pytest.approx(speed, abs=9.81 * 1.1e-3)
+
+
+def test_single_precision_has_the_same_statistics_to_its_digits():
+    double, single = (falling(integrator=sl.Integrator("rk4", dtype=x)).run().results() for x in ("float64", "float32"))
+    for name in ("end", "top", "low", "mean", "speed"):
+        assert single[name].values == pytest.approx(double[name].values, abs=1e-5), name
+
+
+def test_a_quantity_that_is_not_a_number_is_nan_in_means_and_passed_over_in_extremes():
+    def root(t, q, v):
+        return np.sqrt(q["rail"] - 0.3)
+
+    keep = {"top": st.Largest(root), "mean": st.Mean(root)}
+    found = falling(vary={"q.rail": st.Uniform(0.1, 1.0)}, keep=keep, duration=0.2).run().results()
+    z = found["q.rail"].values
+    assert (found["outcome"].values == "finished").all()
+    above = z - 0.5 * G * 0.04 > 0.3
+    assert np.isfinite(found["mean"].values[above]).all()
+    assert np.isnan(found["mean"].values[z < 0.3]).all()
+    assert found["top"].values[z > 0.3] == pytest.approx(np.sqrt(z[z > 0.3] - 0.3), abs=1e-9)
+    assert np.isnan(found["top"].values[z < 0.3]).all()
+
+
+def test_the_bar_has_share_rate_time_left_and_failures(capsys):
+    bar = Bar(1000, 200, True)
+    bar.began = bar.last = bar.began - 10.0
+    bar.draw(400, 3)
+    words = capsys.readouterr().err
+    assert "60 %" in words
+    assert "40 runs/s" in words
+    assert "10 s left  3 failed" in words
+    bar.erase()

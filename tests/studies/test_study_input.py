@@ -1,0 +1,138 @@
+"""Wrong input of studies: a message each, before the first run."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from study_cases import four_bar
+
+import spanloop as sl
+from spanloop.errors import FileError, InputError, SpanloopError, UnsupportedError
+
+st = sl.studies
+WRONG = {
+    "a misspelled parameter": (
+        {"vary": {"copler.mass": st.Uniform(1, 2)}},
+        "nothing varies by the name 'copler.mass'; did you mean 'coupler.mass'?",
+    ),
+    "an unknown joint": ({"vary": {"v.crank": st.Uniform(1, 2)}}, "did you mean 'v.crank_hinge'?"),
+    "a negative mass": (
+        {"vary": {"coupler.mass": st.Normal(0.1, 0.1)}, "runs": 10_000},
+        r"\d+ of 10000 draws \(1[56]\.\d %\) cannot be, first that of run \d+: 'coupler.mass' is -0.0\d+; must be >= 0",
+    ),
+    "an inertia that no body has": (
+        {"vary": {"coupler.inertia.yy": st.Uniform(1.0, 2.0)}},
+        r"37 of 37 draws \(100 %\) cannot be, first that of run 0: .*coupler",
+    ),
+    "a quantity that does not exist": (
+        {"keep": {"x": st.Largest("coupler_tp.position.z")}},
+        "there is no quantity 'coupler_tp.position.z'; did you mean 'coupler_tip.position.z'?",
+    ),
+    "an unknown joint of a quantity": ({"keep": ["v.crank"]}, "there is no joint 'crank' in 'four_bar'"),
+    "a torque of an unknown joint": ({"keep": ["tau.crank"]}, "there is no joint 'crank' in 'four_bar'"),
+    "no distribution": ({"vary": {"coupler.mass": 2.0}}, "expected a distribution of sl.studies: Uniform"),
+    "a distribution upside down": (
+        {"vary": lambda: {"coupler.mass": st.Uniform(2.0, 1.0)}},
+        "low must be less than high",
+    ),
+    "no runs": ({"runs": 0}, "runs is 0; expected a whole number, at least 1"),
+    "a design": ({"design": "sobel"}, "design is 'sobel'; expected one of 'random'"),
+    "a grid of distributions": ({"design": "grid", "runs": None}, "a grid has levels"),
+    "blocks of Saltelli": ({"design": "saltelli"}, r"has blocks of 5 runs. Try runs=5 \* 7"),
+    "a name that the results have": (
+        {"keep": {"outcome": "q.crank_hinge"}},
+        "the results have a variable of this name",
+    ),
+    "a name twice": ({"keep": {"coupler.mass": "q.crank_hinge"}}, "what varies has this name, too"),
+    "an argument of simulate": ({"duraton": 1.0}, "there is no argument 'duraton'; did you mean 'duration'?"),
+    "rows of q": ({"q": np.zeros((4, 3))}, r"q has shape \(4, 3\); expected \(3,\) finite numbers, of one run"),
+    "a time between steps": ({"keep": {"x": st.Samples("q.crank_hinge", times=[0.0105])}}, "is not the end of a step"),
+    "relative to zero": ({"vary": {"crank_hinge.damping": st.Uniform(1, 2, relative=True)}}, "own value, which is 0"),
+    "assign without effect": (
+        {"vary": {"legnth": st.Uniform(1, 2)}, "assign": lambda x: {}},
+        "'legnth' is no quantity of the model, and assign does not read it",
+    ),
+    "assign to nothing": (
+        {"vary": {"length": st.Uniform(1, 2)}, "assign": lambda x: {"coupler.mas": x["length"]}},
+        "there is nothing called 'coupler.mas'; did you mean 'coupler.mass'?",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_input_is_refused_with_what_to_do(case):
+    changed, words = WRONG[case]
+    with pytest.raises(InputError) as refused:
+        four_bar(**{n: x() if n == "vary" and callable(x) else x for n, x in changed.items()})
+    assert re.search(words, str(refused.value)), str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"integrator": "DOP853"}, "steps are of one length in all runs"),
+        ({"integrator": sl.Integrator(accuracy=1e-6)}, "accuracy is given"),
+        ({"controller": sl.control.callback(lambda t, q, v: np.zeros(3))}, "the controller is a callback"),
+    ],
+)
+def test_what_a_study_does_not_do_is_refused(changed, words):
+    with pytest.raises(UnsupportedError, match=words):
+        four_bar(**changed)
+
+
+def test_runs_that_cannot_start_are_kept_with_their_reason():
+    """A ground longer than the other three bars together leaves the loop open: the triangle inequality."""
+    study = four_bar(vary={"rocker_hinge.position.x": st.Uniform(1.0, 8.0)}, runs=40, chunk=7).run()
+    found = study.results()
+    far = found["rocker_hinge.position.x"].values > _longest_ground()
+    refused = found["outcome"].values == "refused"
+    assert far.any()
+    assert not far.all()
+    assert refused[far].all()
+    assert np.isnan(found["fast"].values[far]).all()
+    assert all("loops cannot be closed" in x for x in found["reason"].values[refused])
+    assert set(study.failures()) == set(np.flatnonzero(refused).tolist())
+    k = int(np.flatnonzero(refused)[0])
+    assert f"run {k} (seed 3): the loops cannot be closed" in str(study.summary())
+    with pytest.raises(SpanloopError, match="this run cannot start: the loops cannot be closed"):
+        study.rerun(k)
+
+
+def _longest_ground() -> float:
+    """The sum of the lengths of crank, coupler and rocker."""
+    model = sl.zoo.four_bar()
+    lengths = [np.linalg.norm(model.joint("coupler_hinge").placement.position)]
+    lengths += [np.linalg.norm(f.placement.position) for f in model.frames]
+    return float(sum(lengths))
+
+
+def test_one_bad_run_among_many_is_reported_and_run_again_alone():
+    draws = np.full(500, 0.4)
+    draws[321] = 1e7  # rad/s: lost in the first steps
+    model = sl.zoo.pendulum(2)
+    study = sl.Study(model, table={"v.hinge1": draws}, duration=0.05, keep={"end": "q.hinge1"}, chunk=100).run()
+    assert list(study.failures()) == [321]
+    assert "run 321 (of the table)" in str(study.summary())
+    assert "1 failed" in str(study.summary())
+    assert study.rerun(321).outcome.reason == study.results()["outcome"].values[321] != "finished"
+    others = np.delete(study.results()["end"].values, 321)
+    assert (others == others[0]).all()
+
+
+def test_rerun_has_as_many_numbers_as_runs():
+    with pytest.raises(InputError, match=r"rerun\(37\): there are runs 0 to 36"):
+        four_bar().rerun(37)
+
+
+def test_a_table_that_is_no_table_is_refused(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("coupler.mass,crank.mass\n1.0,2.0\n1.0\n")
+    with pytest.raises(FileError, match=r"t.csv: row 2 has 1 numbers; expected 2"):
+        four_bar(vary=None, runs=None, table=path)
+    path.write_text("coupler.mass\n1.0\nheavy\n")
+    with pytest.raises(FileError, match=r"t.csv: row 2: 'coupler.mass' is 'heavy'; expected a number"):
+        four_bar(vary=None, runs=None, table=path)
+    with pytest.raises(InputError, match="different lengths"):
+        four_bar(vary=None, runs=None, table={"coupler.mass": [1, 2], "crank.mass": [1]})

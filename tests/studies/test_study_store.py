@@ -1,0 +1,228 @@
+"""Stores: chunks as they finish, studies that go on, refusals of other studies and of other processes."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+from study_cases import four_bar, same
+
+import spanloop as sl
+from spanloop.errors import FileError, InputError
+from spanloop.studies.chunk import run_chunk
+from spanloop.studies.storage import store as stores
+
+st = sl.studies
+
+
+class Stopped(Exception):
+    pass
+
+
+def stopped_after(study, count, monkeypatch):
+    """Run a study that stops, as if killed, before chunk `count` counts."""
+    write, seen = stores.Store.write, []
+
+    def counted(self, k, arrays):
+        if len(seen) == count:
+            first, end = self.span(k)
+            self._array("fast")[first:end] = -1.0  # a part of the chunk is there
+            raise Stopped
+        seen.append(k)
+        write(self, k, arrays)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(stores.Store, "write", counted)
+        with pytest.raises(Stopped):
+            study.run()
+    return seen
+
+
+def test_a_study_that_stopped_goes_on_and_computes_no_chunk_twice(tmp_path, monkeypatch):
+    seen = stopped_after(four_bar(store=tmp_path / "s", chunk=4), 3, monkeypatch)
+    again = four_bar(store=tmp_path / "s", chunk=4)
+    assert again.status().startswith("12 of 37 runs")
+    assert again.results().sizes["run"] == 12
+    write, later = stores.Store.write, []
+
+    def counted(self, k, arrays):
+        later.append(k)
+        write(self, k, arrays)
+
+    monkeypatch.setattr(stores.Store, "write", counted)
+    again.run()
+    assert sorted(seen + later) == list(range(10))
+    same(again.results(), four_bar().run().results())
+
+
+def test_a_finished_study_is_read_without_computing(tmp_path, monkeypatch):
+    four_bar(store=tmp_path / "s").run()
+    monkeypatch.setattr("spanloop.studies.execution.run_chunk", None)
+    same(four_bar(store=tmp_path / "s").run().results(), four_bar(store=tmp_path / "s").results())
+
+
+def test_a_chunk_size_given_later_does_not_change_the_store(tmp_path, monkeypatch):
+    stopped_after(four_bar(store=tmp_path / "s", chunk=4), 3, monkeypatch)
+    same(four_bar(store=tmp_path / "s", chunk=7).run().results(), four_bar().run().results())
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"seed": 9}, "seed was 3, and is 9"),
+        ({"runs": 38}, "runs was 37, and is 38"),
+        ({"duration": 0.06}, "duration was 0.05, and is 0.06"),
+        ({"vary": {"coupler.mass": st.Uniform(1.0, 2.0)}}, "vary.coupler.mass was Normal"),
+        ({"keep": {"fast": st.Smallest("v.crank_hinge")}}, "keep.fast was Largest"),
+        ({"forces": {"crank": [0, 0, 0, 1, 0, 0]}}, "what acts was"),
+        ({"v": {"crank_hinge": 1.0}, "limits": "ignore"}, "limits was nothing, and is 'ignore'"),
+    ],
+)
+def test_a_store_of_another_study_is_refused_with_what_differs(tmp_path, changed, words):
+    four_bar(store=tmp_path / "s").run()
+    with pytest.raises(InputError, match="is the store of another study") as refused:
+        four_bar(store=tmp_path / "s", **changed).run()
+    assert words in str(refused.value)
+
+
+def test_a_folder_that_is_no_store_is_refused(tmp_path):
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "notes.txt").write_text("mine")
+    with pytest.raises(FileError, match="is no store of a study"):
+        four_bar(store=tmp_path / "s").run()
+    assert (tmp_path / "s" / "notes.txt").read_text() == "mine"
+
+
+def test_a_store_in_use_by_another_process_is_refused(tmp_path):
+    code = f"""
+        from pathlib import Path
+        from spanloop.studies.storage.store import locked
+        with locked(Path({str(tmp_path / "s")!r})):
+            print("locked", flush=True)
+            input()
+    """
+    other = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert other.stdout.readline() == "locked\n"
+        with pytest.raises(FileError, match=f"in use by process {other.pid} "):
+            four_bar(store=tmp_path / "s").run()
+    finally:
+        other.kill()
+        other.wait()
+    assert four_bar(store=tmp_path / "s").run().status().startswith("37 of 37")  # the lock went with the process
+
+
+def test_a_full_disk_stops_the_study_and_loses_nothing(tmp_path, monkeypatch):
+    study, written = four_bar(store=tmp_path / "s", chunk=4), []
+    setitem = type(study._store().group["fast"]).__setitem__
+
+    def full(self, place, values):
+        if len(written) == 30:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        written.append(place)
+        setitem(self, place, values)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(study._store().group["fast"]), "__setitem__", full)
+        with pytest.raises(FileError, match=r"the disk is full\. 2 of 10 chunks are stored, and none of them is lost"):
+            study.run()
+    same(four_bar(store=tmp_path / "s", chunk=4).run().results(), four_bar().run().results())
+
+
+def test_damaged_bytes_are_found(tmp_path):
+    four_bar(store=tmp_path / "s").run()
+    file = next(x for x in (tmp_path / "s" / "fast" / "c").rglob("*") if x.is_file())
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(FileError, match="variable 'fast' is damaged"):
+        four_bar(store=tmp_path / "s").results()
+
+
+def test_other_tools_read_the_store(tmp_path):
+    import xarray
+
+    found = four_bar(store=tmp_path / "s").run().results()
+    plain = xarray.open_zarr(tmp_path / "s", consolidated=False, chunks=None)
+    assert (plain["fast"].values == found["fast"].values).all()
+    assert plain["fast"].attrs["units"] == "rad/s"
+    assert plain["path"].dims == ("run", "time")
+    assert found["time"].values == pytest.approx(np.arange(6) * 0.01)
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_what_is_finished(tmp_path):
+    code = f"""
+        import sys
+        sys.path[:0] = {sys.path!r}
+        from study_cases import four_bar
+        study = four_bar(store={str(tmp_path / "s")!r}, runs=4000, chunk=20, duration=2.0)
+        print("begins", flush=True)
+        study.run(threads=1)
+    """
+    other = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, text=True)
+    assert other.stdout.readline() == "begins\n"
+    time.sleep(1.5)
+    other.send_signal(signal.SIGINT)
+    other.wait(60)
+    assert other.returncode != 0
+    study = four_bar(store=tmp_path / "s", runs=4000, chunk=20, duration=2.0)
+    kept = study.results()
+    assert 0 < kept.sizes["run"] < 4000
+    first = four_bar(runs=4000, chunk=20, duration=2.0)
+    k = int(kept["run"].values[-1])
+    assert first.rerun(k).q[-1, 0] == kept["path"].values[-1, -1]
+
+
+def test_an_interrupt_while_a_chunk_is_written_loses_no_chunk_that_was_computed(tmp_path, monkeypatch):
+    study, write, computed, seen = four_bar(store=tmp_path / "s", chunk=4), stores.Store.write, [], []
+
+    def interrupted(self, k, arrays):
+        seen.append(k)
+        if len(seen) == 2:
+            first, end = self.span(k)
+            self._array("fast")[first:end] = -1.0
+            raise KeyboardInterrupt
+        write(self, k, arrays)
+
+    def counted(*given):
+        found = run_chunk(*given)
+        computed.append(given)
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(stores.Store, "write", interrupted)
+        patched.setattr("spanloop.studies.execution.run_chunk", counted)
+        with pytest.raises(KeyboardInterrupt) as raised:
+            study.run(threads=1)
+    assert len(computed) == int(study._store().finished().sum()) < 10
+    assert "runs are finished" in raised.value.__notes__[0]
+    same(four_bar(store=tmp_path / "s", chunk=4).run().results(), four_bar().run().results())
+
+
+def test_an_error_of_one_chunk_loses_no_other_that_was_computed(tmp_path, monkeypatch):
+    study, computed, calls = four_bar(store=tmp_path / "s", chunk=4), [], []
+
+    def failing(*given):
+        calls.append(given)
+        if len(calls) == 3:
+            raise ZeroDivisionError("of a chunk")
+        found = run_chunk(*given)
+        computed.append(given)
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr("spanloop.studies.execution.run_chunk", failing)
+        with pytest.raises(ZeroDivisionError, match="of a chunk"):
+            study.run(threads=2)
+    assert len(computed) == int(study._store().finished().sum()) < 10
+    same(four_bar(store=tmp_path / "s", chunk=4).run().results(), four_bar().run().results())
