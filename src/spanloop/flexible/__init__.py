@@ -3,6 +3,24 @@
 from spanloop.flexible.beam import Beam
 from spanloop.flexible.beam_input import beam
 from spanloop.flexible.body import FlexibleBody, FlexibleNode
+from spanloop.flexible.finite_element_body import FiniteElementBody
+from spanloop.flexible.finite_elements import FiniteElements
+from spanloop.flexible.matrices.matrix_input import from_matrices
+from spanloop.flexible.nodal_model import to_matrices
 from spanloop.flexible.sections import Section, box, circle, rectangle, tube
 
-__all__ = ["Beam", "FlexibleBody", "FlexibleNode", "Section", "beam", "box", "circle", "rectangle", "tube"]
+__all__ = [
+    "Beam",
+    "FiniteElementBody",
+    "FiniteElements",
+    "FlexibleBody",
+    "FlexibleNode",
+    "Section",
+    "beam",
+    "box",
+    "circle",
+    "from_matrices",
+    "rectangle",
+    "to_matrices",
+    "tube",
+]

@@ -39,7 +39,7 @@ def bent_bodies(model: Model) -> list[BentBody]:
     return [
         BentBody(number[j.child], number[j.parent], model.q_slice(j.name), j.kind.source)  # type: ignore[attr-defined]
         for j in model.joints
-        if j.kind.bends and getattr(j.kind, "source", None) is not None
+        if j.kind.bends and isinstance(getattr(j.kind, "source", None), BeamPiece)
     ]
 
 
@@ -54,7 +54,9 @@ def section_turns(model: Model) -> np.ndarray:
     out = np.zeros(model.nv)
     for j in model.joints:
         if j.kind.bends and getattr(j.kind, "source", None) is not None:
-            turns = np.linalg.norm(stations(j.kind.source).rotations, axis=-1)  # type: ignore[attr-defined]
+            source = j.kind.source  # type: ignore[attr-defined]
+            at = stations(source) if isinstance(source, BeamPiece) else source.stations()
+            turns = np.linalg.norm(at.rotations, axis=-1)
             out[model.v_slice(j.name)] = turns.max(axis=0)
     return out
 
