@@ -4,7 +4,8 @@
 |---|---|
 | craig-bampton | static ones of unit motions of each interface, and inner modes with all interfaces held |
 | guyan | the static ones alone |
-| cantilever | modes with the root held and all else free |
+| rubin | the static ones, and modes with the root held and all else free |
+| cantilever | modes with the root held alone |
 | free | modes of the model that nothing holds, each less the rigid motion of its root |
 | full | all of the model |
 """
@@ -22,7 +23,7 @@ from spanloop.flexible.finite_elements import FiniteElements
 from spanloop.flexible.matrices.held import Held
 from spanloop.flexible.matrices.interfaces import ROOT, Interface, Tied, rigid_vectors
 
-BASES = ("craig-bampton", "guyan", "cantilever", "free", "full")
+BASES = ("craig-bampton", "guyan", "rubin", "cantilever", "free", "full")
 CHOICES = ("frequency", "effective mass")
 _MOST_WHOLE = 120  # coordinates of a body that is not reduced
 _RIGID = 1e-3  # of the slowest frequency with the root held: slower free modes are rigid
@@ -60,8 +61,12 @@ class Reduction:
     @cached_property
     def static(self) -> np.ndarray:
         """Static shapes z (n, 6·interfaces)."""
-        every = self.basis in ("craig-bampton", "guyan")
-        return self.held.static_shapes(self.names) if every else np.zeros((self.tied.size, 0))
+        if self.basis in ("craig-bampton", "guyan"):
+            return self.held.static_shapes(self.names)
+        loads = [self.interface_load(name) for name in self.names if self.basis == "rubin"]
+        if not loads:
+            return np.zeros((self.tied.size, 0))
+        return self.held.whole(self.held.solve(np.hstack(loads)[self.held.free]))
 
     @cached_property
     def rigid(self) -> np.ndarray:
@@ -83,8 +88,8 @@ class Reduction:
 
     def deflection(self, load: np.ndarray) -> np.ndarray:
         """Static displacements z (n, k) under loads (n, k), with the root held."""
-        z = self.held.whole(self.held.solve(load[self.held.free]))
-        if not self.static.shape[1]:
+        z = self.held.whole(self.held.solve(load[self.held.free], refined=False))
+        if self.held.names == (ROOT,):
             return z
         K = self.static.T @ (self.tied.stiffness @ self.static)
         return np.asarray(z + self.static @ np.linalg.solve(0.5 * (K + K.T), self.static.T @ load))

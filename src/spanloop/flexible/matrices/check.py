@@ -11,6 +11,8 @@ from spanloop.flexible.finite_elements import FiniteElements
 from spanloop.flexible.matrices.interfaces import ROOT, Interface, rigid_vectors
 
 _SYMMETRIC = 1e-6  # of the largest entry of two rows: printed files have six digits
+_INDEFINITE = 1e-6  # of the diagonal
+_DENSE = 500  # rows: smaller matrices are taken as a whole
 _RIGID = 1e-6  # strain energy of rigid motion, of what its degrees of freedom would have one by one
 _MOTIONS = ("displacement along x", "displacement along y", "displacement along z") + tuple(
     f"rotation about {a}" for a in "xyz"
@@ -64,20 +66,25 @@ def _row_of(A: Any, entry: int) -> int:
 def check_definite(fe: FiniteElements, owner: str) -> None:
     """Raise InputError for a mass matrix with a negative eigenvalue beyond rounding."""
     import scipy.sparse as sp
-    from scipy.sparse.linalg import splu
+    from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
     d = fe.mass.diagonal()
-    floor = 1e-9 * max(float(d.max()), 1e-300)
-    scale = 1.0 / np.sqrt(np.maximum(d, floor))
+    scale = 1.0 / np.sqrt(np.maximum(d, 1e-12 * float(d.max())))
     D = sp.diags(scale)
-    A = (D @ fe.mass @ D + 1e-9 * sp.identity(len(d))).tocsc()
-    try:
-        pivots = splu(A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}).U.diagonal()
-    except RuntimeError:
-        pivots = np.array([-1.0])
-    negative = int((pivots < 0.0).sum())
-    if negative:
-        raise InputError(f"{owner}: M is indefinite: {negative} of its eigenvalues are negative; mass cannot be")
+    A = (D @ fe.mass @ D).tocsr()  # with a diagonal of ones, eigenvalues are of the order of 1
+    if len(d) <= _DENSE:
+        values, vectors = np.linalg.eigh(A.toarray())
+    else:
+        try:
+            values, vectors = eigsh(A, 1, which="SA", tol=1e-3, v0=np.ones(len(d)), maxiter=300)
+        except ArpackNoConvergence:  # many eigenvalues close to zero, none below
+            return
+    if values[0] < -_INDEFINITE:
+        row = int(np.argmax(np.abs(vectors[:, 0])))
+        raise InputError(
+            f"{owner}: M is indefinite: a motion, most at {row_label(fe, row)}, has negative mass, {values[0]:.2g} of what its "
+            "degrees of freedom have one by one"
+        )
 
 
 def check_rigid(fe: FiniteElements, root: np.ndarray, owner: str) -> None:

@@ -20,6 +20,7 @@ from spanloop.flexible import reduction
 from spanloop.flexible.matrices.interfaces import Tied
 
 _DENSE = 500  # unknowns: smaller problems are solved in whole
+_PIVOTS = 20000
 _LEAF = 60
 _MOST = 300  # modes that are looked for
 
@@ -70,21 +71,33 @@ class Held:
         return len(self.free) - self._W.shape[0]
 
     @cached_property
-    def _factors(self) -> tuple[Any, np.ndarray, float]:
-        """The factorisation, the order of its unknowns, and the scale of W's rows."""
+    def _order(self) -> np.ndarray:
+        return dissected(self.K, self.tied.positions[self.free])
+
+    @cached_property
+    def _scale(self) -> float:
+        """Of W's rows, so that they are as large as those of K."""
+        return float(np.abs(self.K.diagonal()).max()) if len(self.free) else 1.0
+
+    @cached_property
+    def _matrix(self) -> Any:
+        """The matrix that is factorised, in its order."""
         import scipy.sparse as sp
+
+        A = self.K[self._order][:, self._order]
+        if self._W.shape[0]:
+            B = self._scale * self._W[:, self._order]
+            A = sp.bmat([[A, B.T], [B, None]])
+        return A.tocsc()
+
+    @cached_property
+    def _factors(self) -> Any:
         from scipy.sparse.linalg import splu
 
-        W, K = self._W, self.K
-        order = dissected(K, self.tied.positions[self.free])
-        scale = float(np.abs(K.diagonal()).max()) if len(self.free) else 1.0
-        A, k = K[order][:, order], W.shape[0]
-        if k:
-            B = scale * W[:, order]
-            A = sp.bmat([[A, B.T], [B, None]])
+        k = self._W.shape[0]
         options: dict[str, Any] = {"permc_spec": "NATURAL", "diag_pivot_thresh": 0.01 if k else 0.0}
         try:
-            return splu(A.tocsc(), options={"SymmetricMode": not k}, **options), order, scale
+            return splu(self._matrix, options={"SymmetricMode": not k}, **options)
         except RuntimeError:
             held = ", ".join(map(repr, self.names))
             raise InputError(
@@ -94,22 +107,26 @@ class Held:
 
     @property
     def negative_pivots(self) -> int:
-        """How many eigenvalues of K are negative, where no mean interface is held; 0 else."""
-        if self._W.shape[0]:
+        """How many eigenvalues of K are negative; 0 where a mean interface is held, and for models so large that
+        looking at the pivots would take as much memory again as the factors."""
+        if self._W.shape[0] or len(self.free) > _PIVOTS:
             return 0
-        return int((self._factors[0].U.diagonal() < 0.0).sum())
+        return int((self._factors.U.diagonal() < 0.0).sum())
 
-    def solve(self, f: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
-        """Y (free, k) under loads f (free, k), with W y = c."""
-        lu, order, scale = self._factors
+    def solve(self, f: np.ndarray, c: np.ndarray | None = None, refined: bool = True) -> np.ndarray:
+        """Y (free, k) under loads f (free, k), with W y = c; refined: corrected once by its residual."""
+        order, scale = self._order, self._scale
         n, k = len(self.free), self._W.shape[0]
         right = np.zeros((n + k, f.shape[1]))
         right[:n] = f[order]
         if c is not None and k:
             right[n:] = scale * c
-        found = lu.solve(right)[:n]
-        out = np.empty_like(found)
-        out[order] = found
+        lu, A = self._factors, self._matrix
+        found = lu.solve(right)
+        if refined:
+            found = found + lu.solve(right - A @ found)
+        out = np.empty((n, f.shape[1]))
+        out[order] = found[:n]
         return out
 
     def whole(self, y: np.ndarray) -> np.ndarray:
@@ -184,7 +201,7 @@ class Held:
         from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
         size = len(self.free)
-        inverse = LinearOperator((size, size), matvec=lambda b: self.solve(np.reshape(b, (-1, 1)))[:, 0], dtype=float)
+        inverse = LinearOperator((size, size), matvec=lambda b: self.solve(np.reshape(b, (-1, 1)), refined=False)[:, 0], dtype=float)
         start = self.solve(self.M @ np.ones((size, 1)))[:, 0]  # inside the constraints, and the same every time
         try:
             squares, y = eigsh(self.K, k=n, M=self.M, sigma=0.0, OPinv=inverse, v0=start, ncv=max(2 * n + 1, 20))
@@ -197,34 +214,46 @@ def dissected(K: Any, positions: np.ndarray) -> np.ndarray:
     """An order of unknowns at positions (n, 3) in which the factors of K (n, n) stay sparse."""
     rows = K.tocsr()
     out: list[np.ndarray] = []
-    side = np.zeros(len(positions), dtype=np.int8)
+    here = np.full(len(positions), np.inf)
 
     def divide(own: np.ndarray) -> None:
-        if len(own) <= _LEAF:
+        cut = _cut(rows, own, positions[own], here) if len(own) > _LEAF else None
+        if cut is None:
             out.append(own)
             return
-        x = positions[own]
-        axis = int(np.argmax(np.ptp(x, axis=0)))
-        middle = np.median(x[:, axis])
-        left = x[:, axis] < middle
-        if not left.any() or left.all():
-            left = x[:, axis] <= middle
-            if left.all():
-                out.append(own)
-                return
-        a, b = own[left], own[~left]
-        side[a], side[b] = 1, 2
-        across = np.zeros(len(b), dtype=bool)
-        part = rows[b]
-        touched = side[part.indices] == 1
-        across[np.repeat(np.arange(len(b)), np.diff(part.indptr))[touched]] = True
-        side[a], side[b] = 0, 0
-        if across.all():
-            out.append(own)
-            return
-        divide(a)
-        divide(b[~across])
-        out.append(b[across])
+        below, across = cut
+        divide(own[below])
+        divide(own[~below & ~across])
+        out.append(own[across])
 
     divide(np.arange(len(positions)))
     return np.concatenate(out) if out else np.arange(0)
+
+
+def _cut(rows: Any, own: np.ndarray, x: np.ndarray, here: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """A plane near the middle of the longest side: what is below it, and what is above and coupled to that.
+
+    here (n,): room for coordinates, infinite before and after. None if nothing would be divided.
+    """
+    along = x[:, int(np.argmax(np.ptp(x, axis=0)))]
+    part = rows[own]
+    here[own] = along
+    reach = along.copy()  # the lowest place that an unknown is coupled to
+    counts = np.diff(part.indptr)
+    has = counts > 0
+    if part.nnz:
+        reach[has] = np.minimum.reduceat(here[part.indices], part.indptr[:-1][has])
+    here[own] = np.inf
+    reach = np.minimum(reach, along)
+    ordered, first = np.sort(along), np.sort(reach)
+    low, high = ordered[int(0.35 * len(own))], ordered[int(0.65 * len(own))]
+    places = np.unique(along[(along >= low) & (along <= high)])
+    places = places[places > ordered[0]]
+    if not len(places):
+        return None
+    width = np.searchsorted(first, places) - np.searchsorted(ordered, places)
+    smallest = places[width <= 1.02 * width.min()]
+    place = smallest[np.argmin(np.abs(smallest - np.median(along)))]
+    below = along < place
+    across = ~below & (reach < place)
+    return None if across.sum() + below.sum() == len(own) and across.sum() > 0.5 * len(own) else (below, across)

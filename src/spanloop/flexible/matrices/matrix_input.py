@@ -50,7 +50,7 @@ def from_matrices(
     modes: how many inner modes, 6 by default; or up_to: all up to a frequency [Hz]. by: the slowest ("frequency"), or
         those with the largest "effective mass"
     basis: "craig-bampton": static shapes of the interfaces, and inner modes with all of them held; "guyan": the static
-        ones; "cantilever": modes with the root held; "free": modes of the free body, re-based to the root; "full": all
+        ones; "rubin": the static ones, and modes with the root held; "cantilever": these modes alone; "free": modes of the free body, re-based to the root; "full": all
     tie: how several nodes are one frame: "rigid" (RBE2) or "mean" (RBE3); or one of them by interface
     dofs: 3 (displacements) or 6 (and rotations) of every node in order, from the size by default; or (N, 2): node and
         component 0 to 5 of each row, node -1 for coordinates without a place
