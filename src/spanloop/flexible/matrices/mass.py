@@ -22,6 +22,7 @@ from spanloop.flexible.particles import triangular, tuples
 from spanloop.math.flexible import Particles, Sections
 
 _ROUNDING = 1e-14  # of the largest product: smaller eigenvalues are rounding
+_NOTHING = 1e-11  # of the largest function of its kind: a smaller one is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,14 +190,27 @@ def _condensed(fe: FiniteElements, turning: np.ndarray) -> Any:
 
 
 def _factor(products: np.ndarray, n: int) -> np.ndarray:
-    """Values (r, f) of the functions at r particles, with these products; 1 and x have few values that are not zero."""
+    """Values (r, f) of the functions at r particles, with these products: exactly those with 1.
+
+    The first particle has all mass. What is left over is positive but for rounding, and for rotations that axes
+    estimate differently: such a part is left out.
+    """
     size = np.sqrt(np.maximum(np.diag(products), 0.0))
-    size[size == 0.0] = 1.0
-    w, V = np.linalg.eigh(products / np.outer(size, size))
-    keep = w > _ROUNDING * w[-1]
-    values = (V[:, keep] * np.sqrt(w[keep])) * size[:, None]
-    values[np.linalg.norm(values, axis=1) <= 1e-12 * _scale(size, n)] = 0.0
-    return np.asarray(triangular(values).T)
+    first = np.sqrt(products[0, 0])
+    along = products[0] / first
+    rest = (products - np.outer(along, along))[1:, 1:]
+    most = _scale(size, n)[1:]
+    own = np.sqrt(np.maximum(np.diag(rest), 0.0))
+    used = own > _NOTHING * most
+    scale = np.where(used, own, 1.0)
+    rest = np.where(np.outer(used, used), rest, 0.0) / np.outer(scale, scale)
+    w, V = np.linalg.eigh(0.5 * (rest + rest.T))
+    keep = w > _ROUNDING * max(w[-1], 0.0)
+    values = triangular((V[:, keep] * np.sqrt(w[keep])) * scale[:, None])
+    values[~used] = 0.0
+    out = np.zeros((len(products), values.shape[1] + 1))
+    out[:, 0], out[1:, 1:] = np.where(np.abs(along) > 1e-15 * size, along, 0.0), values
+    return np.asarray(out.T)
 
 
 def _scale(size: np.ndarray, n: int) -> np.ndarray:

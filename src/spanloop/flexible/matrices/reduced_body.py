@@ -56,7 +56,7 @@ def reduced_body(job: Reduction, wanted: Wanted, drawn: Drawn | None, given: Any
         level = 0
     own = moments.particles(bent)
     n = z.shape[1]
-    motion = {name: job.tied.frame_motion(name, z) for name in job.names}
+    motion = {name: _tidy(job.tied.frame_motion(name, z)) for name in job.names}
     second = {name: ends.get(name, np.zeros((n, n, 6))) for name in job.names}
     frames = {x.name: x.reference - root for x in job.interfaces}
     about = moments.inertia
@@ -94,6 +94,11 @@ def reduced_body(job: Reduction, wanted: Wanted, drawn: Drawn | None, given: Any
 
 def _stacked(parts: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
     return np.stack(parts) if parts else np.zeros((0, *shape))
+
+
+def _tidy(motion: np.ndarray) -> np.ndarray:
+    """Motions (6, n) of a frame without residues of rounding: shapes move by 1 m at most, or turn by 1 rad."""
+    return np.where(np.abs(motion) > 1e-13, motion, 0.0)
 
 
 def _is_reduced(job: Reduction) -> bool:
