@@ -19,7 +19,7 @@ import numpy as np
 import spanloop as sl
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
-from solid_elements import Solid, bar  # noqa: E402
+from solid_elements import Solid, bar
 
 
 def peak() -> float:
@@ -31,7 +31,8 @@ def main() -> None:
     numbers = [int(x) for x in sys.argv[1:] if x.isdigit()] or [58, 8, 8]
     start = time.perf_counter()
     solid = Solid(bar(counts=tuple(numbers)))
-    print(f"{solid.basis.N} degrees of freedom, {solid.stiffness.nnz} entries; meshed in {time.perf_counter() - start:.1f} s")
+    meshed = time.perf_counter() - start
+    print(f"{solid.basis.N} degrees of freedom, {solid.stiffness.nnz} entries; meshed in {meshed:.1f} s")
     before = peak()
     wall, cpu = time.perf_counter(), time.process_time()
     part = sl.flexible.from_matrices(

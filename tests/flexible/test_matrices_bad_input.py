@@ -37,7 +37,10 @@ def refused(text, **options):
 
 def test_matrices_that_are_no_mass_and_stiffness_are_named():
     big = np.abs(FE.stiffness).max()
-    refused("K is not symmetric: row 0 (node 0, x), row 3 (node 0, rotation x)", stiffness=with_entry(FE.stiffness, 0, 3, big))
+    refused(
+        "K is not symmetric: row 0 (node 0, x), row 3 (node 0, rotation x)",
+        stiffness=with_entry(FE.stiffness, 0, 3, big),
+    )
     refused("one triangle only", stiffness=np.tril(FE.stiffness))
     refused("M has a number that is not finite in row 7", mass=with_entry(FE.mass, 7, 7, np.nan))
     refused("M is indefinite: its diagonal is -1 in row 7 (node", mass=with_entry(FE.mass, 7, 7, -1.0))
@@ -94,7 +97,9 @@ def test_interfaces_that_do_not_exist_are_named():
     refused("tie is 'welded'", tie="welded")
     refused("tie names the interface 'tp'", tie={"tp": "mean"})
     labelled = FiniteElements(FE.mass, FE.stiffness, FE.positions, FE.dofs, np.arange(101, 108), "part.op4")
-    with pytest.raises(sl.errors.InputError, match=r"there is no node 6; part.op4 has 7 nodes \(numbers of its file, 101 to 107\)"):
+    with pytest.raises(
+        sl.errors.InputError, match=r"there is no node 6; part.op4 has 7 nodes \(numbers of its file, 101 to 107\)"
+    ):
         sl.flexible.from_matrices(labelled, interfaces={"root": 101, "tip": 6})
     assert sl.flexible.from_matrices(labelled, interfaces={"root": 101, "tip": 107}, modes=1).n == 7
 

@@ -111,7 +111,9 @@ def test_the_mass_matrix_of_a_bent_body_is_that_of_its_elements(solid):
     exact = J.T @ (solid.mass @ J)
     v = robot.model.v_slice("float")
     M = robot.mass_matrix(q)
-    found = M[np.ix_([*range(v.start, v.stop), *range(6, 6 + part.n)], [*range(v.start, v.stop), *range(6, 6 + part.n)])]
+    found = M[
+        np.ix_([*range(v.start, v.stop), *range(6, 6 + part.n)], [*range(v.start, v.stop), *range(6, 6 + part.n)])
+    ]
     order = _linear_first(robot, q)
     np.testing.assert_allclose(found[np.ix_(order, order)], exact, rtol=0.0, atol=1e-11 * np.abs(exact).max())
 
@@ -221,5 +223,11 @@ def test_modes_are_chosen_by_frequency_and_by_effective_mass(solid):
 def test_steel_in_words(solid):
     text = str(reduced(solid, modes=2))
     mass = STEEL["rho"] * LENGTH * 0.03 * 0.02
-    for part in (f"mass {mass:.4g}", "craig-bampton (2 inner) to 8 modes", "level of data 1", "tip at (0.5,", "leave out"):
+    for part in (
+        f"mass {mass:.4g}",
+        "craig-bampton (2 inner) to 8 modes",
+        "level of data 1",
+        "tip at (0.5,",
+        "leave out",
+    ):
         assert part in text

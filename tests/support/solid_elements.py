@@ -1,4 +1,4 @@
-"""Solid bodies in tetrahedra by scikit-fem: mass, stiffness, differential stiffness; what no part of spanloop computes."""
+"""Solid bodies in tetrahedra by scikit-fem: mass, stiffness, differential stiffness. No part of spanloop computes."""
 
 import numpy as np
 from skfem import Basis, BilinearForm, ElementTetP1, ElementTetP2, ElementVector, MeshTet

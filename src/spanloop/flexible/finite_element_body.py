@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
@@ -14,6 +14,7 @@ from spanloop.flexible.modes import Modal
 from spanloop.math.flexible import Particles, Sections
 from spanloop.math.flexible_nodes import NodeShape
 
+_EULER = np.pi**2 / 12.0  # buckling load of a cantilever, π²/4 EI/L², over its stiffness at the tip times its length
 LEVELS = {
     0: "matrices reduced to interfaces: inertia couples with deformation as at rest",
     1: "full matrices: no geometric stiffening",
@@ -21,11 +22,7 @@ LEVELS = {
 }
 
 
-def _array() -> Any:
-    return field(repr=False)
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FiniteElementBody:
     """A flexible body with n modes from finite elements, in the frame of its root; two with equal numbers are equal.
 
@@ -38,38 +35,40 @@ class FiniteElementBody:
         accelerations and interface loads that the modes do not follow
     vertices (m, 3), triangles (t, 3), movement (m, n, 3): the surface that is drawn, energies (t, n, n): strain energy
         of a triangle's element by two modes; empty if not given
+    any_spin: whether simulations take any spin without stiffening
     """
 
     mass: float
-    center: np.ndarray = _array()
-    moments: np.ndarray = _array()
-    stiffness: np.ndarray = _array()
-    damping: np.ndarray = _array()
+    center: np.ndarray
+    moments: np.ndarray
+    stiffness: np.ndarray
+    damping: np.ndarray
     mode_names: tuple[str, ...]
-    mode_units: tuple[str, ...] = field(repr=False)
-    weights: np.ndarray = _array()
-    positions: np.ndarray = _array()
-    translations: np.ndarray = _array()
-    bent: np.ndarray = _array()
-    mixed: np.ndarray = _array()
-    masses: np.ndarray = _array()
+    mode_units: tuple[str, ...]
+    weights: np.ndarray
+    positions: np.ndarray
+    translations: np.ndarray
+    bent: np.ndarray
+    mixed: np.ndarray
+    masses: np.ndarray
     names: tuple[str, ...]
-    at: np.ndarray = _array()
-    shifts: np.ndarray = _array()
-    turns: np.ndarray = _array()
-    bent_shifts: np.ndarray = _array()
-    bent_turns: np.ndarray = _array()
+    at: np.ndarray
+    shifts: np.ndarray
+    turns: np.ndarray
+    bent_shifts: np.ndarray
+    bent_turns: np.ndarray
     level: int
-    loads: tuple[str, ...] = field(repr=False)
+    loads: tuple[str, ...]
     basis: str
     size: int
     source: str
-    effective: np.ndarray = _array()
+    effective: np.ndarray
     left_out: float
-    vertices: np.ndarray = _array()
-    triangles: np.ndarray = _array()
-    movement: np.ndarray = _array()
-    energies: np.ndarray = _array()
+    vertices: np.ndarray
+    triangles: np.ndarray
+    movement: np.ndarray
+    energies: np.ndarray
+    any_spin: bool = False
 
     pieces = 1  # of the recipes of flexible bodies
     number = 0
@@ -83,6 +82,9 @@ class FiniteElementBody:
             data = np.ascontiguousarray(value).tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
             found.update(f.name.encode() + b"\0" + data + b"\0")
         return found.hexdigest()
+
+    def __repr__(self) -> str:
+        return f"FiniteElementBody({self.mass:g} kg, {self.n} modes, {self.basis}, level={self.level})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FiniteElementBody) and (self is other or self.digest == other.digest)
@@ -109,7 +111,8 @@ class FiniteElementBody:
             _tuples(self.mixed), _tuples(np.zeros((n, n, 3, 3))), _tuples(zero), _tuples(zero), _tuples(self.masses)
         )
         numbers = (self.weights, self.positions, self.translations, self.bent)
-        return Particles(*(_tuples(x) for x in numbers), sections)
+        weights, positions, translations, bent = (_tuples(x) for x in numbers)
+        return Particles(weights, positions, translations, bent, sections)
 
     @cached_property
     def frequencies(self) -> np.ndarray:
@@ -140,12 +143,38 @@ class FiniteElementBody:
         points = np.concatenate([self.at.reshape(-1, 3), self.vertices.reshape(-1, 3), self.center[None]])
         return float(np.linalg.norm(points, axis=1).max())
 
+    @property
+    def has_spin(self) -> bool:
+        """Whether the body stiffens with every spin."""
+        return self.level == 2 and all(key in self.loads for key in ("wxwx", "wywy", "wzwz", "wxwy", "wxwz", "wywz"))
+
+    def buckling_load(self, name: str) -> float:
+        """About the compression [N] along the line from the root to an interface at which the body buckles.
+
+        From its stiffening; without it as a cantilever buckles whose tip is as soft across that line:
+        π²/4 EI/L² = 0.82 k L. Infinite for an interface at the root itself.
+        """
+        k = self.names.index(name)
+        distance = float(np.linalg.norm(self.at[k]))
+        if distance <= 1e-9 * self.length:
+            return np.inf
+        along = self.at[k] / distance
+        if self.level == 2 and f"{name}.fx" in self.loads:
+            g = -self.bent_shifts[k] @ along / np.sqrt(np.outer(self.stiffness, self.stiffness))
+            largest = float(np.linalg.eigvalsh(0.5 * (g + g.T))[-1])
+            return 1.0 / largest if largest > 0.0 else np.inf
+        across = self.shifts[k] - np.outer(self.shifts[k] @ along, along)
+        softness = float(np.linalg.eigvalsh((across / self.stiffness[:, None]).T @ across)[-1])
+        return _EULER * distance / softness if softness > 0.0 else np.inf
+
     def stations(self, count: int = 16) -> Stations:
         """Its root and interfaces, and how they move."""
         n = self.n
         own = (self.at, self.shifts, self.turns, self.bent_shifts, self.bent_turns)
         shapes = ((1, 3), (1, n, 3), (1, n, 3), (1, n, n, 3), (1, n, n, 3))
-        return Stations(*(np.concatenate([np.zeros(s), x.reshape(-1, *s[1:])]) for x, s in zip(own, shapes, strict=True)))
+        return Stations(
+            *(np.concatenate([np.zeros(s), x.reshape(-1, *s[1:])]) for x, s in zip(own, shapes, strict=True))
+        )
 
     def __str__(self) -> str:
         return printout(self)
@@ -169,8 +198,7 @@ def printout(body: FiniteElementBody) -> str:
         f"inertia about it xx {xx:.4g}, yy {yy:.4g}, zz {zz:.4g}, xy {xy:.3g}, xz {xz:.3g}, yz {yz:.3g} kg m²",
         "  modes with the root held [Hz]: "
         + ", ".join(f"{name} {f:.5g}" for name, f in zip(body.mode_names, hertz, strict=True)),
-        "  interfaces: root"
-        + "".join(f", {name} at ({a:.4g}, {b:.4g}, {c:.4g}) m" for name, (a, b, c) in body.nodes),
+        "  interfaces: root" + "".join(f", {name} at ({a:.4g}, {b:.4g}, {c:.4g}) m" for name, (a, b, c) in body.nodes),
         f"  level of data {body.level}: {LEVELS[body.level]}{loads}",
         f"  the modes leave out {body.left_out:.2g} of the strain energy under accelerations and interface loads; they "
         f"move {shares} of the mass along x, y, z and of the inertia about x, y, z",

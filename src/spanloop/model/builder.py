@@ -110,8 +110,8 @@ class Builder:
 
         inertia: 3 principal moments, 6 numbers xx xy xz yy yz zz, or a matrix (3, 3)
         geometry: one or several shapes, to be seen (Geometry), and of sl.contacts for collisions
-        flexible: a beam or finite elements of sl.flexible instead of mass, center and inertia. Joints, loops and frames attach to its
-            nodes, which are bodies too ("boom.root", "boom.tip"); "boom" itself is its root. Its modal coordinates are
+        flexible: a beam or finite elements of sl.flexible instead of mass, center and inertia. Joints, loops and frames
+            attach to its nodes, which are bodies too ("boom.root", "boom.tip"); "boom" itself is its root. Its modal coordinates are
             those of the joint "boom.modes"
         """
         if flexible is not None:
@@ -133,7 +133,9 @@ class Builder:
         if not isinstance(beam, Recipe):
             raise InputError(f"{owner}: flexible is {beam!r:.60}; {EXPECTED}")
         if mass or center is not _ORIGIN or inertia is not _ORIGIN:
-            raise InputError(f"{owner}: it is flexible, which gives mass and inertia; leave mass, center and inertia out")
+            raise InputError(
+                f"{owner}: it is flexible, which gives mass and inertia; leave mass, center and inertia out"
+            )
         if geometry:
             raise InputError(f"{owner}: a flexible body is drawn as it bends; give shapes to bodies on its nodes")
         bodies, joints = flexible_parts(name, beam)

@@ -128,7 +128,7 @@ class Reduction:
             back = reduction.natural_modes(0.5 * (K + K.T), 0.5 * (M + M.T), len(K))
         except np.linalg.LinAlgError:
             raise InputError(
-                f"{owner}: stiffness is not positive definite with the root held; a part of the body moves without strain"
+                f"{owner}: stiffness is not positive definite with the root held; a part of it moves without strain"
             ) from None
         return np.asarray((found * scale) @ back)
 
@@ -164,7 +164,7 @@ class Reduction:
     def _whole(self, owner: str) -> np.ndarray:
         if self.held.unknowns > _MOST_WHOLE:
             raise InputError(
-                f"{owner}: basis='full' keeps all {self.held.unknowns} coordinates of the model; {_MOST_WHOLE} at most. "
-                "Use 'craig-bampton'"
+                f"{owner}: basis='full' keeps all {self.held.unknowns} coordinates; {_MOST_WHOLE} at most. Use "
+                "'craig-bampton'"
             )
         return self.held.modes(self.held.unknowns)[0]

@@ -54,7 +54,9 @@ def check_matrices(fe: FiniteElements, owner: str) -> None:
             )
         low = int(np.argmin(diagonal)) if len(diagonal) else 0
         if len(diagonal) and diagonal[low] < -1e-9 * largest:
-            raise InputError(f"{owner}: {name} is indefinite: its diagonal is {diagonal[low]:g} in {row_label(fe, low)}")
+            raise InputError(
+                f"{owner}: {name} is indefinite: its diagonal is {diagonal[low]:g} in {row_label(fe, low)}"
+            )
         if not largest:
             raise InputError(f"{owner}: {name} is zero")
 
@@ -82,8 +84,8 @@ def check_definite(fe: FiniteElements, owner: str) -> None:
     if values[0] < -_INDEFINITE:
         row = int(np.argmax(np.abs(vectors[:, 0])))
         raise InputError(
-            f"{owner}: M is indefinite: a motion, most at {row_label(fe, row)}, has negative mass, {values[0]:.2g} of what its "
-            "degrees of freedom have one by one"
+            f"{owner}: M is indefinite: a motion, most at {row_label(fe, row)}, has negative mass, {values[0]:.2g} of what "
+            "its degrees of freedom have one by one"
         )
 
 
@@ -98,9 +100,9 @@ def check_rigid(fe: FiniteElements, root: np.ndarray, owner: str) -> None:
         resisting = np.asarray(fe.stiffness @ R[:, k])
         worst = int(np.argmax(np.abs(resisting)))
         raise InputError(
-            f"{owner}: K resists rigid motion, {_MOTIONS[k]}, most at {row_label(fe, worst)}: {share[k]:.2g} of the strain "
-            "energy that its degrees of freedom have one by one; expected none. Leave supports out, and check positions, "
-            "the order of degrees of freedom (dofs=), and that K is in global axes"
+            f"{owner}: K resists rigid motion, {_MOTIONS[k]}, most at {row_label(fe, worst)}: {share[k]:.2g} of the "
+            "strain energy that its degrees of freedom have one by one; expected none. Leave supports out, and check "
+            "positions, the order of degrees of freedom (dofs=), and that K is in global axes"
         )
     inertia = R.T @ np.asarray(fe.mass @ R)
     mass = np.diag(inertia)[:3]
@@ -148,11 +150,13 @@ def check_units(fe: FiniteElements, mass: float, slowest: float, owner: str) -> 
     sides = np.ptp(fe.positions[own], axis=0)
     length = float(sides.max())
     hertz = slowest / (2.0 * np.pi)
-    advice = "expected positions [m], M [kg], K [N/m]; in mm and tonnes, or with other units? any_units=True takes it as is"
+    advice = (
+        "expected positions [m], M [kg], K [N/m]; in mm and tonnes, or with other units? any_units=True takes it as is"
+    )
     if hertz * length > FASTEST:
         raise InputError(
-            f"{owner}: the slowest mode of a body of {length:.3g} m has {hertz:.3g} Hz; sound would travel faster than in "
-            f"any material. {advice}"
+            f"{owner}: the slowest mode of a body of {length:.3g} m has {hertz:.3g} Hz; sound would travel faster than "
+            f"in any material. {advice}"
         )
     volume = float(np.prod(sides))
     if volume > 0.0 and mass > DENSEST * volume:

@@ -175,8 +175,8 @@ class Held:
             n *= 2
         if len(w) and w[-1] <= frequency and len(w) < self.unknowns and n >= _MOST:
             raise InputError(
-                f"from_matrices: more than {len(w)} modes are below {frequency / (2 * np.pi):g} Hz; that is more than a "
-                "mechanism can be computed with. Lower up_to, or give modes="
+                f"from_matrices: more than {len(w)} modes are below {frequency / (2 * np.pi):g} Hz; that is more than "
+                "a mechanism can be computed with. Lower up_to, or give modes="
             )
         keep = w <= frequency
         return z[:, keep], w[keep]
@@ -201,12 +201,16 @@ class Held:
         from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
         size = len(self.free)
-        inverse = LinearOperator((size, size), matvec=lambda b: self.solve(np.reshape(b, (-1, 1)), refined=False)[:, 0], dtype=float)
+        inverse = LinearOperator(
+            (size, size), matvec=lambda b: self.solve(np.reshape(b, (-1, 1)), refined=False)[:, 0], dtype=float
+        )
         start = self.solve(self.M @ np.ones((size, 1)))[:, 0]  # inside the constraints, and the same every time
         try:
             squares, y = eigsh(self.K, k=n, M=self.M, sigma=0.0, OPinv=inverse, v0=start, ncv=max(2 * n + 1, 20))
         except ArpackError as error:
-            raise InputError(f"from_matrices: the modes were not found ({error}); is the mass matrix positive?") from None
+            raise InputError(
+                f"from_matrices: the modes were not found ({error}); is the mass matrix positive?"
+            ) from None
         return y, squares
 
 

@@ -78,7 +78,9 @@ def rigid_vectors(positions: np.ndarray, dofs: np.ndarray, about: np.ndarray) ->
 def read_interfaces(fe: FiniteElements, interfaces: Any, tie: Any, owner: str) -> list[Interface]:
     """The interfaces that a user names, the root first."""
     if not isinstance(interfaces, Mapping) or not interfaces:
-        raise InputError(f"{owner}: interfaces is {interfaces!r:.60}; expected nodes by name, as {{'root': 0, 'tip': 5}}")
+        raise InputError(
+            f"{owner}: interfaces is {interfaces!r:.60}; expected nodes by name, as {{'root': 0, 'tip': 5}}"
+        )
     if ROOT not in interfaces:
         raise InputError(f"{owner}: no interface is called 'root'; the root is where the body's joint holds it")
     ties = _ties(interfaces, tie, owner)
@@ -91,7 +93,9 @@ def read_interfaces(fe: FiniteElements, interfaces: Any, tie: Any, owner: str) -
         nodes, reference = _nodes(fe, interfaces[name], where)
         for k in nodes:
             if int(k) in taken:
-                raise InputError(f"{where}: {_label(fe, k)} belongs to interface {taken[int(k)]!r} already; a node has one")
+                raise InputError(
+                    f"{where}: {_label(fe, k)} belongs to interface {taken[int(k)]!r} already; a node has one"
+                )
             taken[int(k)] = name
         found.append(_interface(fe, name, nodes, reference, ties[name], where))
     return found
@@ -134,7 +138,9 @@ def _nodes(fe: FiniteElements, given: Any, where: str) -> tuple[np.ndarray, np.n
         out = np.array([index.get(int(k), 0) for k in wanted])
         range_of = f"numbers of its file, {int(np.min(fe.labels))} to {int(np.max(fe.labels))}"
     if missing:
-        raise InputError(f"{where}: there is no node {missing[0]}; {fe.source} has {len(fe.positions)} nodes ({range_of})")
+        raise InputError(
+            f"{where}: there is no node {missing[0]}; {fe.source} has {len(fe.positions)} nodes ({range_of})"
+        )
     if len(set(out.tolist())) < len(out):
         raise InputError(f"{where}: a node is named twice")
     return out, reference

@@ -75,9 +75,7 @@ class MassMoments:
         mixed = np.where(np.abs(mixed) <= 1e-13 * (size * length)[:, None, None], 0.0, mixed)
         second = np.einsum("ikac,pc->pika", bent, self.functions[:, :4])
         zero = np.zeros((n, n, 3))
-        sections = Sections(
-            tuples(mixed), tuples(np.zeros((n, n, 3, 3))), tuples(zero), tuples(zero), tuples(masses)
-        )
+        sections = Sections(tuples(mixed), tuples(np.zeros((n, n, 3, 3))), tuples(zero), tuples(zero), tuples(masses))
         return Particles(tuples(weights), tuples(positions), tuples(translations), tuples(second), sections)
 
 

@@ -38,6 +38,7 @@ def from_matrices(
     stiffening: Mapping[str, Any] | Callable[[np.ndarray], Any] | None = None,
     surface: ArrayLike | None = None,
     any_units: bool = False,
+    any_spin: bool = False,
 ) -> FiniteElementBody:
     """Return a flexible body from mass and stiffness of a finite-element model that nothing holds.
 
@@ -50,7 +51,8 @@ def from_matrices(
     modes: how many inner modes, 6 by default; or up_to: all up to a frequency [Hz]. by: the slowest ("frequency"), or
         those with the largest "effective mass"
     basis: "craig-bampton": static shapes of the interfaces, and inner modes with all of them held; "guyan": the static
-        ones; "rubin": the static ones, and modes with the root held; "cantilever": these modes alone; "free": modes of the free body, re-based to the root; "full": all
+        ones; "rubin": the static ones, and modes with the root held; "cantilever": these modes alone; "free": modes of
+        the free body, re-based to the root; "full": all
     tie: how several nodes are one frame: "rigid" (RBE2) or "mean" (RBE3); or one of them by interface
     dofs: 3 (displacements) or 6 (and rotations) of every node in order, from the size by default; or (N, 2): node and
         component 0 to 5 of each row, node -1 for coordinates without a place
@@ -60,6 +62,8 @@ def from_matrices(
         or soften under load, and fast spins are refused in simulations
     surface: triangles (t, 3) of nodes, to be drawn
     any_units: takes frequencies and densities that no material has in SI units
+    any_spin: without stiffening simulations refuse spins above three tenths of the first frequency, where the motion is
+        wrong by a tenth and diverges later; True takes them
 
     >>> boom = sl.flexible.beam(1.0, E=7e10, density=2700.0, section=sl.flexible.circle(0.01), elements=4)
     >>> part = sl.flexible.from_matrices(sl.flexible.to_matrices(boom), interfaces={"root": 0, "tip": 8}, modes=2)
@@ -80,7 +84,7 @@ def from_matrices(
     made = reduced_body(job, wanted, _drawn(fe, surface), stiffening, _OWNER)
     if not any_units:
         check.check_units(fe, made.mass, float(made.frequencies.min()), _OWNER)
-    return replace(made, damping=_damping(damping, made))
+    return replace(made, damping=_damping(damping, made), any_spin=bool(any_spin))
 
 
 def _model(M: Any, K: Any, positions: Any, dofs: Any) -> FiniteElements:
@@ -103,7 +107,9 @@ def _model(M: Any, K: Any, positions: Any, dofs: Any) -> FiniteElements:
         try:
             matrices[name] = sp.csr_matrix(A, dtype=float)
         except (TypeError, ValueError):
-            raise InputError(f"{_OWNER}: {name} is {type(A).__name__}; expected a matrix of numbers, sparse or dense") from None
+            raise InputError(
+                f"{_OWNER}: {name} is {type(A).__name__}; expected a matrix of numbers, sparse or dense"
+            ) from None
         rows, columns = matrices[name].shape
         if rows != columns or not rows:
             raise InputError(f"{_OWNER}: {name} is {rows}x{columns}; expected a square matrix")
@@ -136,8 +142,8 @@ def _dofs(dofs: Any, n: int, nodes: int) -> np.ndarray:
         each = int(dofs) if dofs is not None else n // nodes
         if each not in (3, 6) or each * nodes != n:
             raise InputError(
-                f"{_OWNER}: {nodes} positions and matrices of {n} rows; expected 3 or 6 rows for each node, or dofs= with "
-                "node and component of each row"
+                f"{_OWNER}: {nodes} positions and matrices of {n} rows; expected 3 or 6 rows for each node, or dofs= "
+                "with node and component of each row"
             )
         return np.stack([np.repeat(np.arange(nodes), each), np.tile(np.arange(each), nodes)], axis=1)
     found = np.asarray(dofs)
@@ -147,7 +153,8 @@ def _dofs(dofs: Any, n: int, nodes: int) -> np.ndarray:
     if len(bad):
         k = int(bad[0])
         raise InputError(
-            f"{_OWNER}: dofs[{k}] is {found[k].tolist()}; expected a node from 0 to {nodes - 1} and a component from 0 to 5"
+            f"{_OWNER}: dofs[{k}] is {found[k].tolist()}; expected a node from 0 to {nodes - 1} and a component "
+            "from 0 to 5"
         )
     own = found[found[:, 0] >= 0]
     pairs, counts = np.unique(own, axis=0, return_counts=True)

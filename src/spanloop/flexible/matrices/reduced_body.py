@@ -88,7 +88,7 @@ def reduced_body(job: Reduction, wanted: Wanted, drawn: Drawn | None, given: Any
         source=fe.source,
         effective=_effective(moments),
         left_out=_left_out(job, z, stiffness),
-        **surface,
+        **surface,  # type: ignore[arg-type]
     )
 
 

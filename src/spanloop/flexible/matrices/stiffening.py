@@ -150,7 +150,5 @@ def stiffening(matrices: Mapping[str, Any], shapes: np.ndarray, products: np.nda
     size = np.where(size > 0.0, size, 1.0)
     scaled = np.linalg.pinv(products / np.outer(size, size), rcond=1e-9, hermitian=True)  # flat bodies: no slope there
     affine = moments @ (scaled / np.outer(size, size))
-    at = {
-        name: -np.stack([of[f"{name}.{x}"] for x in LOADS], axis=-1) for name in interfaces if name != ROOT
-    }
+    at = {name: -np.stack([of[f"{name}.{x}"] for x in LOADS], axis=-1) for name in interfaces if name != ROOT}
     return Stiffening(affine, at, tuple(matrices))

@@ -94,15 +94,15 @@ class _Seats:
             return self.root, placement
         inside = self.at.inverse() @ placement
         x, y, z = inside.position
-        for name, place in {"": (0.0, 0.0, 0.0), **places(self.beam)}.items():
-            if math.dist(inside.position, place) <= _NEAR * self.beam.length:
+        for name, node in {"": (0.0, 0.0, 0.0), **places(self.beam)}.items():
+            if math.dist(inside.position, node) <= _NEAR * self.beam.length:
                 seat = f"{self.body}.{name}" if name else self.root
                 return seat, Placement(inside.rotation, (0.0, 0.0, 0.0)) if name else placement
         if not isinstance(self.beam, Beam):
             known = ", ".join(f"{name} at ({a:.6g}, {b:.6g}, {c:.6g})" for name, (a, b, c) in self.beam.nodes)
             raise ModelError(
-                f"{owner}: it is at ({x:.6g}, {y:.6g}, {z:.6g}) m from the root of {self.body!r}, where no interface is "
-                f"({known}); name one there in sl.flexible.from_matrices(..., interfaces=...)"
+                f"{owner}: it is at ({x:.6g}, {y:.6g}, {z:.6g}) m from the root of {self.body!r}, where no interface "
+                f"is ({known}); name one there in sl.flexible.from_matrices(..., interfaces=...)"
             )
         on_axis = math.hypot(y, z) <= _NEAR * self.beam.length and 0.0 < x < self.beam.length
         advice = (

@@ -23,6 +23,7 @@ from spanloop.model.flexible_bodies.pieces import modal, mode_joints
 from spanloop.model.parts import Joint
 from spanloop.trajectory.audit.balances import balance
 from spanloop.trajectory.audit.findings import NOT_JUDGED, NOT_WELL, Finding, verdict_on
+from spanloop.trajectory.audit.stiffening_findings import stiffening_findings
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
@@ -42,6 +43,7 @@ def flexible_findings(
         yield _slopes(run, bodies, slope)
         yield from _truncation(run, bodies, truncation)
         yield from _modes(run, modes)
+        yield from stiffening_findings(run)
 
 
 Bodies = dict[str, tuple[Joint, ...]]

@@ -171,5 +171,7 @@ def read_kind(t: Table, recipes: dict[str, dict[str, Any]]) -> JointKind:
     nodes, wanted = {node.name: node.shape for node in piece.nodes}, t.text("node")
     t.end()
     if wanted not in nodes:
-        raise FileError(f"{t.where}: {what} {name!r} has no node {wanted!r} on piece {number}; {nearest(wanted, nodes)}")
+        raise FileError(
+            f"{t.where}: {what} {name!r} has no node {wanted!r} on piece {number}; {nearest(wanted, nodes)}"
+        )
     return Node(nodes[wanted])

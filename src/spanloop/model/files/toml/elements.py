@@ -1,7 +1,7 @@
 """Bodies from finite elements in TOML: a table [[finite_elements]] with the file beside it and its digest.
 
-The file has the reduced body, not the matrices: flexible/reduced_file.py. Text that is no file of its own, as in a run
-that is saved, has the same content as `data`.
+The file has the reduced body, not the matrices: flexible/matrices/reduced_file.py. Text that is no file of its own, as
+in a run that is saved, has the same content as `data`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spanloop.errors import FileError
-from spanloop.flexible import reduced_file
 from spanloop.flexible.finite_element_body import FiniteElementBody
+from spanloop.flexible.matrices import reduced_file
 from spanloop.model.files.file_io import read_file
 from spanloop.model.files.toml.beams import ALWAYS
 

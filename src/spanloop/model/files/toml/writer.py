@@ -59,7 +59,10 @@ def dumps(model: Model, beside: tuple[str, dict[str, bytes]] | None = None) -> s
         ("notes", model.notes, ()),
     ]
     recipes = recipe_names(model)
-    blocks = [_lines(head, f"model {model.name!r}"), *(x for b, name in recipes.items() for x in _recipe(b, name, beside))]
+    blocks = [
+        _lines(head, f"model {model.name!r}"),
+        *(x for b, name in recipes.items() for x in _recipe(b, name, beside)),
+    ]
     for joint, body in zip(model.joints, model.bodies, strict=True):
         own = recipe_values(model, joint)
         blocks += [_joint(joint, kind_entries(model, joint, recipes), own), *_body(body, own.get("inertia", Inertia()))]

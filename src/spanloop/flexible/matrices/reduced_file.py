@@ -11,7 +11,7 @@ from spanloop.errors import FileError
 from spanloop.flexible.finite_element_body import FiniteElementBody
 
 _TEXTS = ("mode_names", "mode_units", "names", "loads")  # tuples of texts
-_ONE = {"mass": float, "level": int, "basis": str, "size": int, "source": str, "left_out": float}
+_ONE = {"mass": float, "level": int, "basis": str, "size": int, "source": str, "left_out": float, "any_spin": bool}
 _FORMAT = 1
 
 
@@ -20,7 +20,7 @@ def to_bytes(body: FiniteElementBody) -> bytes:
     parts = {f.name: getattr(body, f.name) for f in fields(body)}
     arrays = {name: np.array(x, dtype=str) if name in _TEXTS else np.asarray(x) for name, x in parts.items()}
     out = io.BytesIO()
-    np.savez_compressed(out, format=np.array(_FORMAT), **arrays)
+    np.savez_compressed(out, format=np.array(_FORMAT), **arrays)  # type: ignore[arg-type]
     return out.getvalue()
 
 
@@ -30,7 +30,9 @@ def from_bytes(data: bytes, where: str) -> FiniteElementBody:
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             found = {name: file[name] for name in file.files}
     except Exception as error:  # a broken archive has many: of zip, zlib, the headers of arrays, memory
-        raise FileError(f"{where}: not readable as a flexible body ({error}); expected an .npz that save wrote") from None
+        raise FileError(
+            f"{where}: not readable as a flexible body ({error}); expected an .npz that save wrote"
+        ) from None
     names = [f.name for f in fields(FiniteElementBody)]
     missing = [name for name in (*names, "format") if name not in found]
     if missing or int(found["format"]) != _FORMAT:
