@@ -111,8 +111,8 @@ class Builder:
         inertia: 3 principal moments, 6 numbers xx xy xz yy yz zz, or a matrix (3, 3)
         geometry: one or several shapes, to be seen (Geometry), and of sl.contacts for collisions
         flexible: a beam or finite elements of sl.flexible instead of mass, center and inertia. Joints, loops and frames
-            attach to its nodes, which are bodies too ("boom.root", "boom.tip"); "boom" itself is its root. Its modal coordinates are
-            those of the joint "boom.modes"
+            attach to its nodes, which are bodies too ("boom.root", "boom.tip"); "boom" itself is its root. Its modal
+            coordinates are those of the joint "boom.modes"
         """
         if flexible is not None:
             return self._add_flexible(name, flexible, mass, center, inertia, geometry)

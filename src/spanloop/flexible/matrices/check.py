@@ -84,8 +84,8 @@ def check_definite(fe: FiniteElements, owner: str) -> None:
     if values[0] < -_INDEFINITE:
         row = int(np.argmax(np.abs(vectors[:, 0])))
         raise InputError(
-            f"{owner}: M is indefinite: a motion, most at {row_label(fe, row)}, has negative mass, {values[0]:.2g} of what "
-            "its degrees of freedom have one by one"
+            f"{owner}: M is indefinite: a motion, most at {row_label(fe, row)}, has negative mass, {values[0]:.2g} of "
+            "what its degrees of freedom have one by one"
         )
 
 

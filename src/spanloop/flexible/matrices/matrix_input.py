@@ -37,6 +37,7 @@ def from_matrices(
     damping: float | Sequence[float] = 0.0,
     stiffening: Mapping[str, Any] | Callable[[np.ndarray], Any] | None = None,
     surface: ArrayLike | None = None,
+    surface_energy: Callable[[np.ndarray], np.ndarray] | None = None,
     any_units: bool = False,
     any_spin: bool = False,
 ) -> FiniteElementBody:
@@ -61,6 +62,8 @@ def from_matrices(
         that returns one for static displacements (N,); docs/finite_elements.md. Without it the body does not stiffen
         or soften under load, and fast spins are refused in simulations
     surface: triangles (t, 3) of nodes, to be drawn
+    surface_energy: a function of shapes (N, n) that returns (t, n, n), d_iᵀ K_e d_k with the stiffness of the element
+        behind each triangle: pages of runs show the strain energy in colours
     any_units: takes frequencies and densities that no material has in SI units
     any_spin: without stiffening simulations refuse spins above three tenths of the first frequency, where the motion is
         wrong by a tenth and diverges later; True takes them
@@ -81,7 +84,7 @@ def from_matrices(
     check.check_connected(fe, found, _OWNER)
     check.check_definite(fe, _OWNER)
     job = Reduction(fe, found, tied(fe, found), basis)
-    made = reduced_body(job, wanted, _drawn(fe, surface), stiffening, _OWNER)
+    made = reduced_body(job, wanted, _drawn(fe, surface, surface_energy), stiffening, _OWNER)
     if not any_units:
         check.check_units(fe, made.mass, float(made.frequencies.min()), _OWNER)
     return replace(made, damping=_damping(damping, made), any_spin=bool(any_spin))
@@ -179,15 +182,17 @@ def _wanted(modes: Any, up_to: Any, by: str) -> Wanted:
     return Wanted(int(count), None, by)
 
 
-def _drawn(fe: FiniteElements, surface: Any) -> Drawn | None:
+def _drawn(fe: FiniteElements, surface: Any, energy: Any) -> Drawn | None:
     if surface is None:
+        if energy is not None:
+            raise InputError(f"{_OWNER}: surface_energy is given without surface=, whose triangles it is for")
         return None
     found = np.asarray(surface)
     if found.ndim != 2 or found.shape[1] != 3 or found.dtype.kind not in "iu" or not len(found):
         raise InputError(f"{_OWNER}: surface is {surface!r:.60}; expected triangles (t, 3) of nodes")
     if found.min() < 0 or found.max() >= len(fe.positions):
         raise InputError(f"{_OWNER}: surface names node {found.max()}; there are {len(fe.positions)}")
-    return Drawn(found.astype(int))
+    return Drawn(found.astype(int), energy)
 
 
 def _damping(damping: Any, body: FiniteElementBody) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,9 +29,10 @@ _MOST_MODES = 120
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """The surface that is drawn: triangles (t, 3) of nodes."""
+    """The surface that is drawn: triangles (t, 3) of nodes; energy: of the elements behind them, by shapes (N, n)."""
 
     triangles: np.ndarray
+    energy: Callable[[np.ndarray], np.ndarray] | None = None
 
 
 def reduced_body(job: Reduction, wanted: Wanted, drawn: Drawn | None, given: Any, owner: str) -> FiniteElementBody:
@@ -180,8 +182,16 @@ def _surface(fe: FiniteElements, shapes: np.ndarray, root: np.ndarray, drawn: Dr
         "vertices": fe.positions[nodes] - root,
         "triangles": triangles.reshape(-1, 3),
         "movement": movement[nodes],
-        "energies": np.zeros((0, n, n)),
+        "energies": np.zeros((0, n, n)) if drawn.energy is None else _energies(drawn, shapes),
     }
+
+
+def _energies(drawn: Drawn, shapes: np.ndarray) -> np.ndarray:
+    found = np.asarray(drawn.energy(shapes), dtype=float)  # type: ignore[misc]
+    expected = (len(drawn.triangles), shapes.shape[1], shapes.shape[1])
+    if found.shape != expected or not np.isfinite(found).all():
+        raise InputError(f"from_matrices: surface_energy returned {found.shape}; expected {expected}, finite numbers")
+    return found
 
 
 __all__ = ["Drawn", "reduced_body"]

@@ -59,6 +59,6 @@ def _words(body: FlexibleParts, share: float, when: str) -> str:
     wrong = min(119.0 * share**2, 1e3)
     return (
         f"body {body.name!r} spins with {share:.2g} of its first frequency {when}; its finite elements have no "
-        f"geometric stiffening for that (level of data {level}), and its stiffness is wrong by about {wrong:.2g} %. Give "
-        "sl.flexible.from_matrices stiffening=, or any_spin=True to go on as it is"
+        f"geometric stiffening for that (level of data {level}), and its stiffness is wrong by about {wrong:.2g} %. "
+        "Give sl.flexible.from_matrices stiffening=, or any_spin=True to go on as it is"
     )
