@@ -1,5 +1,7 @@
 """`sl.flexible`: bodies that bend."""
 
+from typing import Any
+
 from spanloop.flexible.beam import Beam
 from spanloop.flexible.beam_input import beam
 from spanloop.flexible.body import FlexibleBody, FlexibleNode
@@ -19,8 +21,18 @@ __all__ = [
     "beam",
     "box",
     "circle",
+    "fewer",
     "from_matrices",
     "rectangle",
     "to_matrices",
     "tube",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`fewer` needs the dynamics of a model, a room below: found when it is asked for."""
+    if name != "fewer":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from spanloop.dynamics.fewer_modes import fewer
+
+    return fewer
