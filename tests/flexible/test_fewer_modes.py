@@ -12,10 +12,11 @@ def arm(part, closed=False):
     b = sl.Builder("arm", gravity=(0, 0, 0)).body("boom", flexible=part).body("load", 0.2, inertia=(1e-3,) * 3)
     b.revolute("hinge", "world", "boom", "z").fixed("grip", "boom.tip", "load")
     if closed:
-        b.body("rod", 0.1, (0.25, 0, 0), (1e-4, 2e-3, 2e-3)).revolute(
-            "pivot", "world", "rod", "z", position=(1.0, -0.5, 0)
-        )
-        b.frame("end", "rod", (0.0, 0.5, 0.0)).loop("end", "load", "revolute", name="pin")
+        b.body("coupler", 0.1, (0.15, 0, 0), (1e-4, 1e-3, 1e-3)).revolute("wrist", "load", "coupler", "z")
+        b.body("rod", 0.1, (0, 0.25, 0), (2e-3, 1e-4, 2e-3))
+        b.revolute("pivot", "world", "rod", "z", position=(1.3, -0.5, 0.0))
+        b.frame("far", "coupler", (0.3, 0.0, 0.0)).frame("end", "rod", (0.0, 0.5, 0.0))
+        b.loop("end", "far", "revolute", name="pin")
     return b.build()
 
 

@@ -213,7 +213,7 @@ def _with_modes(model: Model, chosen: Mapping[str, tuple[FlexibleParts, list[int
             raise UnsupportedError(f"{_OWNER}: body {parts.name!r} is not made of finite elements")
         new = some_modes(old, own)
         j = piece.joint
-        changed = {key: tuple(getattr(j, key)[k] for k in own) for key in ("stiffness", "damping")}
+        changed: dict[str, Any] = {key: tuple(getattr(j, key)[k] for k in own) for key in ("stiffness", "damping")}
         changed |= {
             key: tuple(x[k] for k in own) for key in ("friction", "armature", "rest") if len(x := getattr(j, key)) > 1
         }
