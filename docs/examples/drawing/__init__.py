@@ -33,4 +33,5 @@ PICTURES = {
     "35_flexible_arm_in_space": bending.space_arm,
     "36_leaf_guidance": bending.leaf_guidance,
     "37_embedded_controller": arms.embedded_controller,
+    "39_finite_element_linkage": bending.finite_element_linkage,
 }
