@@ -138,6 +138,7 @@ def _shapes(solid, part):
     return shapes
 
 
+@pytest.mark.filterwarnings("ignore:simulate. body 'bar' spins")
 def test_a_free_body_keeps_its_energy_and_momentum(solid):
     part = reduced(solid, basis="cantilever", modes=4)
     robot = sl.Dynamics(

@@ -133,11 +133,12 @@ class Builder:
         if not isinstance(beam, Recipe):
             raise InputError(f"{owner}: flexible is {beam!r:.60}; {EXPECTED}")
         if mass or center is not _ORIGIN or inertia is not _ORIGIN:
-            raise InputError(
-                f"{owner}: it is flexible, which gives mass and inertia; leave mass, center and inertia out"
-            )
+            what = "its beam gives" if isinstance(beam, Beam) else "its finite elements give"
+            raise InputError(f"{owner}: {what} mass and inertia; leave mass, center and inertia out")
         if geometry:
-            raise InputError(f"{owner}: a flexible body is drawn as it bends; give shapes to bodies on its nodes")
+            raise InputError(
+                f"{owner}: a flexible body is drawn as its beam or surface; give shapes to bodies on its nodes"
+            )
         bodies, joints = flexible_parts(name, beam)
         self._bodies += bodies
         self._joints += joints

@@ -12,13 +12,14 @@ import numpy as np
 from spanloop.dynamics import Dynamics
 from spanloop.errors import SpanloopWarning, UnsupportedError
 from spanloop.flexible.matrices.spin import SPIN, TOO_FAST
+from spanloop.model import Model
 from spanloop.model.flexible_bodies.pieces import FlexibleParts, flexible_bodies
 from spanloop.trajectory import Trajectory
 
 
-def soft_bodies(robot: Dynamics) -> list[FlexibleParts]:
+def soft_bodies(model: Model) -> list[FlexibleParts]:
     """The bodies from finite elements that do not stiffen with their spin."""
-    found = flexible_bodies(robot.model.bodies, robot.model.joints).values()
+    found = flexible_bodies(model.bodies, model.joints).values()
     return [body for body in found if body.elements is not None and not body.elements.has_spin]
 
 
@@ -30,7 +31,7 @@ def spin_share(robot: Dynamics, body: FlexibleParts, q: np.ndarray, v: np.ndarra
 
 def refuse_fast_start(robot: Dynamics, q: np.ndarray, v: np.ndarray) -> None:
     """Raise UnsupportedError for a start that spins too fast."""
-    for body in soft_bodies(robot):
+    for body in soft_bodies(robot.model):
         share = float(np.nanmax(spin_share(robot, body, q, v), initial=0.0))
         if share > TOO_FAST and not body.elements.any_spin:  # type: ignore[union-attr]
             raise UnsupportedError(f"simulate: {_words(body, share, 'at the start')}")
@@ -39,8 +40,12 @@ def refuse_fast_start(robot: Dynamics, q: np.ndarray, v: np.ndarray) -> None:
 def checked_spin(run: Trajectory) -> Trajectory:
     """The run; raises UnsupportedError where a body spins too fast for its data, and warns where it is near that."""
     for piece in run.pieces:
-        for body in soft_bodies(piece.robot):
-            shares = np.nan_to_num(spin_share(piece.robot, body, piece.q, piece.v))
+        soft = soft_bodies(piece.model)
+        if not soft:
+            continue
+        robot = piece.robot if run.parameters is None else Dynamics(piece.model)  # with the model's own lengths
+        for body in soft:
+            shares = np.nan_to_num(spin_share(robot, body, piece.q, piece.v))
             if not shares.size:
                 continue
             at = np.unravel_index(int(np.argmax(shares)), shares.shape)
