@@ -80,7 +80,7 @@ def finite_element_linkage(x) -> dict:
     corners = rocker.vertices[rocker.triangles]
     upper = np.isclose(corners[:, :, 2], rocker.vertices[:, 2].max()).all(axis=1)
     places = 1e3 * rocker.vertices[:, :2].T
-    seen = ax.tripcolor(*places, rocker.triangles[upper], 1e9 * x["behind"][upper], cmap="viridis")
+    seen = ax.tripcolor(*places, rocker.triangles[upper], 1e9 * x["behind"][upper], cmap="viridis", rasterized=True)
     figure.colorbar(seen, ax=ax, label="strain energy [nJ]")
     ax.set_aspect("equal", "box")
     style_axes(ax, "x from the root [mm]", "y [mm]")
