@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from functools import cached_property
 from hashlib import sha256
-from typing import Any
 
 import numpy as np
 
 from spanloop.flexible.body import FlexibleBody, FlexibleNode, Stations
 from spanloop.flexible.modes import Modal
+from spanloop.flexible.particles import tuples
 from spanloop.math.flexible import Particles, Sections
 from spanloop.math.flexible_nodes import NodeShape
 
@@ -108,10 +108,10 @@ class FiniteElementBody:
         n = self.n
         zero = np.zeros((n, n, 3))
         sections = Sections(
-            _tuples(self.mixed), _tuples(np.zeros((n, n, 3, 3))), _tuples(zero), _tuples(zero), _tuples(self.masses)
+            tuples(self.mixed), tuples(np.zeros((n, n, 3, 3))), tuples(zero), tuples(zero), tuples(self.masses)
         )
         numbers = (self.weights, self.positions, self.translations, self.bent)
-        weights, positions, translations, bent = (_tuples(x) for x in numbers)
+        weights, positions, translations, bent = (tuples(x) for x in numbers)
         return Particles(weights, positions, translations, bent, sections)
 
     @cached_property
@@ -124,12 +124,12 @@ class FiniteElementBody:
         """The flexible body."""
         modal = Modal(self.particles, self.mass, self.mode_units, self.mode_names, self)
         shapes = [
-            NodeShape(*(_tuples(x[k]) for x in (self.shifts, self.turns, self.bent_shifts, self.bent_turns)))
+            NodeShape(*(tuples(x[k]) for x in (self.shifts, self.turns, self.bent_shifts, self.bent_turns)))
             for k in range(len(self.names))
         ]
         nodes = tuple(FlexibleNode(name, x, s) for (name, x), s in zip(self.nodes, shapes, strict=True))
         numbers = (self.center, self.moments, self.stiffness, self.damping, self.frequencies)
-        center, moments, stiffness, damping, frequencies = (_tuples(x) for x in numbers)
+        center, moments, stiffness, damping, frequencies = (tuples(x) for x in numbers)
         return FlexibleBody(self.mass, center, moments, modal, stiffness, damping, nodes, frequencies)
 
     @property
@@ -178,11 +178,6 @@ class FiniteElementBody:
 
     def __str__(self) -> str:
         return printout(self)
-
-
-def _tuples(a: np.ndarray) -> Any:
-    """Nested tuples of floats."""
-    return tuple(_tuples(x) for x in a) if a.ndim else float(a)
 
 
 def printout(body: FiniteElementBody) -> str:

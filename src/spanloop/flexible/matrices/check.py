@@ -8,7 +8,7 @@ import numpy as np
 
 from spanloop.errors import InputError
 from spanloop.flexible.finite_elements import FiniteElements
-from spanloop.flexible.matrices.interfaces import ROOT, Interface, rigid_vectors
+from spanloop.flexible.matrices.interfaces import Interface, rigid_vectors
 
 _SYMMETRIC = 1e-6  # of the largest entry of two rows: printed files have six digits
 _INDEFINITE = 1e-6  # of the diagonal
@@ -163,6 +163,3 @@ def check_units(fe: FiniteElements, mass: float, slowest: float, owner: str) -> 
         raise InputError(
             f"{owner}: {mass:.3g} kg within a box of {volume:.3g} m³ is denser than any material. {advice}"
         )
-
-
-__all__ = ["ROOT", "check_connected", "check_definite", "check_matrices", "check_rigid", "check_units", "row_label"]

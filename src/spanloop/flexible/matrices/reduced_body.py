@@ -192,6 +192,3 @@ def _energies(drawn: Drawn, shapes: np.ndarray) -> np.ndarray:
     if found.shape != expected or not np.isfinite(found).all():
         raise InputError(f"from_matrices: surface_energy returned {found.shape}; expected {expected}, finite numbers")
     return found
-
-
-__all__ = ["Drawn", "reduced_body"]
