@@ -67,6 +67,27 @@ def test_a_body_that_the_ground_holds_is_refused():
     refused("Leave supports out", stiffness=K)
 
 
+def test_soft_supports_and_loose_parts_are_found_by_their_frequencies():
+    K = FE.stiffness.copy()
+    K[8, 8] += 1e-7 * np.diag(K).max()
+    refused("like a spring to the ground", stiffness=K)
+    short = sl.flexible.beam(0.5, E=7e10, density=2700.0, section=sl.flexible.circle(0.01), elements=1, modes=0)
+    a = sl.flexible.to_matrices(short)  # two rods, joined in the middle by a hinge about z
+    n = len(a.dofs)
+    T = np.zeros((2 * n, 2 * n - 5))
+    shared = [k for k, (node, c) in enumerate(a.dofs) if node == 2 and c != 5]
+    T[:n, :n] = np.eye(n)
+    own = [k for k, (node, c) in enumerate(a.dofs) if not (node == 0 and c != 5)]
+    T[[n + k for k in own], range(n, 2 * n - 5)] = 1.0
+    T[[n + k for k, (node, c) in enumerate(a.dofs) if node == 0 and c != 5], shared] = 1.0
+    M, hinged = (T.T @ np.kron(np.eye(2), A) @ T for A in (a.mass, a.stiffness))
+    places = np.concatenate([a.positions, a.positions[1:] + [0.5, 0, 0], [[0.5, 0, 0]]])
+    dofs = np.concatenate([a.dofs, [(5 if node == 0 else node + 2, c) for node, c in a.dofs[own]]])
+    refused(
+        "stiffness", mass=M, stiffness=hinged, positions=places, dofs=dofs, interfaces={"root": 0}, basis="cantilever"
+    )  # singular, or next to it, as rounding has it
+
+
 def test_positions_that_do_not_fit_the_stiffness_are_refused():
     refused("K resists rigid motion, rotation about", positions=2.0 * FE.positions)
     refused("the position of node 2 is not finite", positions=with_entry(FE.positions, 2, 0, np.inf))

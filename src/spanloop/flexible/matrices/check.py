@@ -14,6 +14,8 @@ _SYMMETRIC = 1e-6  # of the largest entry of two rows: printed files have six di
 _INDEFINITE = 1e-6  # of the diagonal
 _DENSE = 500  # rows: smaller matrices are taken as a whole
 _RIGID = 1e-6  # strain energy of rigid motion, of what its degrees of freedom would have one by one
+_NO_STIFFNESS = 1e-15  # of the largest ratio of stiffness to mass of one degree of freedom
+_GROUND = 0.05  # of the first frequency
 _MOTIONS = ("displacement along x", "displacement along y", "displacement along z") + tuple(
     f"rotation about {a}" for a in "xyz"
 )
@@ -141,6 +143,30 @@ def check_connected(fe: FiniteElements, interfaces: list[Interface], owner: str)
         raise InputError(
             f"{owner}: {len(loose)} nodes are not connected to the root, node {first} among them; the body has "
             "more than 6 rigid motions. Leave them out, or join the parts"
+        )
+
+
+def check_stiffness(fe: FiniteElements, root: np.ndarray, slowest: float, owner: str) -> None:
+    """Raise InputError where the slowest mode [rad/s] is that of a mechanism, or rigid motion is not far slower."""
+    mass = fe.mass.diagonal()
+    used = mass > 1e-12 * mass.max()
+    fastest = float((fe.stiffness.diagonal()[used] / mass[used]).max())
+    if slowest**2 <= _NO_STIFFNESS * fastest:
+        raise InputError(
+            f"{owner}: a motion with the root held has next to no stiffness ({slowest / (2.0 * np.pi):.2g} Hz); a part "
+            "of the body is loose, and it has more than 6 rigid motions"
+        )
+    R = rigid_vectors(fe.positions, fe.dofs, root)
+    energy = np.einsum("ik,ik->k", R, np.asarray(fe.stiffness @ R))
+    inertia = np.einsum("ik,ik->k", R, np.asarray(fe.mass @ R))
+    size = inertia[3:].max() if inertia[3:].max() > 0.0 else 1.0
+    inertia[3:] = np.where(inertia[3:] > 1e-9 * size, inertia[3:], size)  # of a straight rod about its axis
+    share = np.sqrt(np.abs(energy) / inertia) / slowest
+    if share.max() > _GROUND:
+        k = int(np.argmax(share))
+        raise InputError(
+            f"{owner}: K resists rigid motion, {_MOTIONS[k]}, like a spring to the ground with {share[k]:.2g} of the "
+            "first frequency; expected none. Leave soft supports out, or give K with more digits"
         )
 
 

@@ -85,6 +85,7 @@ def from_matrices(
     check.check_definite(fe, _OWNER)
     job = Reduction(fe, found, tied(fe, found), basis)
     made = reduced_body(job, wanted, _drawn(fe, surface, surface_energy), stiffening, _OWNER)
+    check.check_stiffness(fe, found[0].reference, float(made.frequencies.min()), _OWNER)
     if not any_units:
         check.check_units(fe, made.mass, float(made.frequencies.min()), _OWNER)
     return replace(made, damping=_damping(damping, made), any_spin=bool(any_spin))
