@@ -14,7 +14,8 @@ ROOMS = (
     "kernels", "loops", "reach", "contacts", "derivatives", "linear", "dynamics", "papers", "bridges", "jax", "torch",
     "trajectory", "simulation", "envs", "studies", "exports", "view", "cli",
 )  # fmt: skip
-FACE = {  # run.plot, run.continued, model.page, modes.page, linear.bode: one line each, imported late
+FACE = {  # run.plot, run.continued, model.page, modes.page, linear.bode, flexible.fewer: one line each, imported late
+    "flexible/__init__.py": ("dynamics",),
     "model/model.py": ("view",),
     "dynamics/dynamics.py": ("view",),
     "trajectory/trajectory.py": ("view", "simulation"),

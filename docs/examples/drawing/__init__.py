@@ -33,6 +33,7 @@ PICTURES = {
     "35_flexible_arm_in_space": bending.space_arm,
     "36_leaf_guidance": bending.leaf_guidance,
     "37_embedded_controller": arms.embedded_controller,
+    "39_finite_element_linkage": bending.finite_element_linkage,
     "40_four_bar_synthesis": surveys.synthesis,
     "41_stewart_stiffness": surveys.stiffness,
 }

@@ -72,3 +72,18 @@ def leaf_guidance(x) -> dict:
     ax.plot(stage[:, 1], 1e3 * (stage[:, 0] - stage[0, 0]), color=PALETTE[1])
     style_axes(ax, "sway [mm]", "the stage comes down [µm]")
     return {"36_leaf_guidance": figure}
+
+
+def finite_element_linkage(x) -> dict:
+    figure, axes = panels(2, 1, 2.4, 8.0)
+    ax, rocker = axes[0, 0], x["rocker"]
+    corners = rocker.vertices[rocker.triangles]
+    upper = np.isclose(corners[:, :, 2], rocker.vertices[:, 2].max()).all(axis=1)
+    places = 1e3 * rocker.vertices[:, :2].T
+    seen = ax.tripcolor(*places, rocker.triangles[upper], 1e9 * x["behind"][upper], cmap="viridis", rasterized=True)
+    figure.colorbar(seen, ax=ax, label="strain energy [nJ]")
+    ax.set_aspect("equal", "box")
+    style_axes(ax, "x from the root [mm]", "y [mm]")
+    axes[1, 0].plot(x["run"].times, 1e6 * x["run"].strain_energy["rocker"], color=PALETTE[0])
+    style_axes(axes[1, 0], "time [s]", "strain energy of the bar [µJ]")
+    return {"39_finite_element_linkage": figure}

@@ -73,6 +73,11 @@ class BeamPiece:
     number: int = 0
 
     @property
+    def body(self) -> FlexibleBody:
+        """The flexible body that the piece is."""
+        return self.beam.bodies[self.number]
+
+    @property
     def shapes(self) -> tuple[Rod, tuple[tuple[str, np.ndarray], ...]]:
         """The rod in finite elements, and the shapes (dofs, n) of the modes of each direction."""
         model = _finite_elements(self.beam, self.number)

@@ -25,7 +25,7 @@ def largest_turn(kind: Modal, eta: np.ndarray) -> np.ndarray:
 
 def largest_strain(kind: Modal, eta: np.ndarray) -> np.ndarray:
     """About the largest strain (...) of a fibre of the body at modal coordinates (..., n): of bending and extension."""
-    if not hasattr(kind.source, "stations"):
+    if not hasattr(kind.source, "sections_at"):
         return np.zeros(np.shape(eta)[:-1])
     at = _stations(kind)
     x = at.positions[:, 0]

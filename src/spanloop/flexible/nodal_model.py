@@ -12,7 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spanloop.flexible.beam import BeamPiece
+from spanloop.errors import InputError
+from spanloop.flexible.beam import Beam, BeamPiece
+from spanloop.flexible.finite_elements import FiniteElements
 from spanloop.flexible.rod import DIRECTIONS, Rod
 
 # entries of a node's six numbers, [rotation; displacement], that a direction has, with their signs: in bending a
@@ -68,3 +70,26 @@ def _places(rod: Rod, direction: str) -> tuple[np.ndarray, np.ndarray]:
     nodes = range(0, last + 1, 2) if direction in "yz" else range(last + 1)  # from the root
     found = [(6 * (last - k) + entry, sign) for k in nodes for entry, sign in _ENTRIES[direction]]
     return np.array([place for place, _ in found]), np.array([sign for _, sign in found])
+
+
+def to_matrices(beam: Beam) -> FiniteElements:
+    """Return mass, stiffness and nodes of a beam of one piece, which nothing holds, for other programs.
+
+    Node 0 is the root, the last one the tip, every other one the end of an element; those between them only twist and
+    stretch.
+
+    >>> boom = sl.flexible.beam(1.0, E=7e10, density=2700.0, section=sl.flexible.circle(0.01), elements=4)
+    >>> sl.flexible.to_matrices(boom).mass.shape
+    (38, 38)
+    """
+    if not isinstance(beam, Beam):
+        raise InputError(f"to_matrices: {beam!r:.60} is no beam; expected one, as sl.flexible.beam(...)")
+    if beam.pieces > 1:
+        raise InputError(f"to_matrices: the beam has {beam.pieces} pieces; expected one, with more elements=")
+    model = nodal_model(BeamPiece(beam))
+    count = len(model.positions)
+    rows = np.arange(6 * count).reshape(count, 2, 3)[::-1, ::-1].ravel()  # from the root; displacement, rotation
+    used = rows[(np.abs(model.mass) + np.abs(model.stiffness)).sum(axis=1)[rows] > 0.0]
+    dofs = np.stack([count - 1 - used // 6, (used % 6 + 3) % 6], axis=1)
+    own = np.ix_(used, used)
+    return FiniteElements(model.mass[own], model.stiffness[own], model.positions[::-1].copy(), dofs, None, "a beam")

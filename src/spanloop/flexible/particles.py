@@ -35,7 +35,7 @@ def particles(rod: Rod, fields: Fields, g: np.ndarray) -> Particles:
     places, functions = [c for c, _ in columns], np.array([root * f for _, f in columns])
     sizes = np.linalg.norm(functions, axis=1)
     used = np.flatnonzero(sizes > _ROUNDING * sizes.max())
-    coordinates = _triangular(_projected(functions[used]))
+    coordinates = triangular(_projected(functions[used]))
     count = coordinates.shape[1]
     weights, positions = np.zeros(count), np.zeros((count, 3))
     translations, bent = np.zeros((count, n, 3)), np.zeros((count, n, n, 3))
@@ -50,7 +50,7 @@ def particles(rod: Rod, fields: Fields, g: np.ndarray) -> Particles:
             positions[:, 0] = row
         else:
             weights[:] = row
-    return Particles(_tuples(weights), _tuples(positions), _tuples(translations), _tuples(bent), _sections(rod, fields))
+    return Particles(tuples(weights), tuples(positions), tuples(translations), tuples(bent), _sections(rod, fields))
 
 
 def _projected(functions: np.ndarray) -> np.ndarray:
@@ -60,7 +60,7 @@ def _projected(functions: np.ndarray) -> np.ndarray:
     return np.asarray(functions @ directions[s > _NEGLIGIBLE * s[0]].T)
 
 
-def _triangular(functions: np.ndarray) -> np.ndarray:
+def triangular(functions: np.ndarray) -> np.ndarray:
     """Coordinates (functions, particles) of functions (functions, r) in an orthonormal basis of their own.
 
     Function k has coordinates along the first basis vectors only; those without own digits add none.
@@ -107,11 +107,11 @@ def _sections(rod: Rod, fields: Fields) -> Sections:
     most = np.multiply.outer(size, size)
     moved = pairs.swapaxes(0, 1)  # C_ji at [i, j]
     return Sections(
-        _tuples(mixed),
-        _tuples(_tidy(moved + bent, most[:, :, None, None])),
-        _tuples(_tidy(_axial(moved), most[:, :, None])),
-        _tuples(_tidy(_axial(bent), most[:, :, None])),
-        _tuples(_tidy(np.einsum("ijaa->ij", pairs), most)),
+        tuples(mixed),
+        tuples(_tidy(moved + bent, most[:, :, None, None])),
+        tuples(_tidy(_axial(moved), most[:, :, None])),
+        tuples(_tidy(_axial(bent), most[:, :, None])),
+        tuples(_tidy(np.einsum("ijaa->ij", pairs), most)),
     )
 
 
@@ -132,6 +132,6 @@ def _tidy(a: np.ndarray, most: np.ndarray) -> np.ndarray:
     return np.where(np.abs(a) <= 1e-13 * most, 0.0, a)
 
 
-def _tuples(a: np.ndarray):
+def tuples(a: np.ndarray):
     """Nested tuples of floats."""
-    return tuple(_tuples(x) for x in a) if a.ndim else float(a)
+    return tuple(tuples(x) for x in a) if a.ndim else float(a)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from spanloop.errors import InputError, SpanloopWarning
 from spanloop.flexible.beam import Beam
+from spanloop.flexible.recipe import EXPECTED, Recipe
 from spanloop.joints import (
     Cylindrical,
     Fixed,
@@ -103,15 +104,15 @@ class Builder:
         inertia: ArrayLike = _ORIGIN,
         geometry: Geometry | Sequence[Geometry] = (),
         *,
-        flexible: Beam | None = None,
+        flexible: Recipe | None = None,
     ) -> Builder:
         """Add a body: its mass [kg], centre of mass (3,) [m] and inertia about it [kg m²], in the body's axes.
 
         inertia: 3 principal moments, 6 numbers xx xy xz yy yz zz, or a matrix (3, 3)
         geometry: one or several shapes, to be seen (Geometry), and of sl.contacts for collisions
-        flexible: a beam of sl.flexible instead of mass, center and inertia. Joints, loops and frames attach to its
-            nodes, which are bodies too ("boom.root", "boom.tip"); "boom" itself is its root. Its modal coordinates are
-            those of the joint "boom.modes"
+        flexible: a beam or finite elements of sl.flexible instead of mass, center and inertia. Joints, loops and frames
+            attach to its nodes, which are bodies too ("boom.root", "boom.tip"); "boom" itself is its root. Its modal
+            coordinates are those of the joint "boom.modes"
         """
         if flexible is not None:
             return self._add_flexible(name, flexible, mass, center, inertia, geometry)
@@ -126,15 +127,18 @@ class Builder:
         return self
 
     def _add_flexible(
-        self, name: str, beam: Beam, mass: float, center: ArrayLike, inertia: ArrayLike, geometry: Any
+        self, name: str, beam: Recipe, mass: float, center: ArrayLike, inertia: ArrayLike, geometry: Any
     ) -> Builder:
         owner = f"body {name!r}"
-        if not isinstance(beam, Beam):
-            raise InputError(f"{owner}: flexible is {beam!r}; expected a beam, as sl.flexible.beam(...)")
+        if not isinstance(beam, Recipe):
+            raise InputError(f"{owner}: flexible is {beam!r:.60}; {EXPECTED}")
         if mass or center is not _ORIGIN or inertia is not _ORIGIN:
-            raise InputError(f"{owner}: its beam gives mass and inertia; leave mass, center and inertia out")
+            what = "its beam gives" if isinstance(beam, Beam) else "its finite elements give"
+            raise InputError(f"{owner}: {what} mass and inertia; leave mass, center and inertia out")
         if geometry:
-            raise InputError(f"{owner}: a flexible body is drawn as its beam; give shapes to bodies on its nodes")
+            raise InputError(
+                f"{owner}: a flexible body is drawn as its beam or surface; give shapes to bodies on its nodes"
+            )
         bodies, joints = flexible_parts(name, beam)
         self._bodies += bodies
         self._joints += joints

@@ -8,6 +8,7 @@ from html import escape
 from math import pi
 
 from spanloop.errors import in_one_line
+from spanloop.flexible.finite_element_body import LEVELS
 from spanloop.model.contacts.contact import Contact
 from spanloop.model.flexible_bodies.pieces import FlexibleParts, flexible_bodies
 from spanloop.model.model import Model
@@ -96,7 +97,10 @@ def _flexible(model: Model) -> list[str]:
 
 def _flexible_body(body: FlexibleParts) -> str:
     beam = body.beam
+    elements = body.elements
     what = f"beam of {beam.length:g} m, {body.mass:g} kg" if beam is not None else f"{body.mass:g} kg"
+    if elements is not None:
+        what += f" of finite elements, level of data {elements.level} ({LEVELS[elements.level]})"
     return in_one_line(f"{body.name}: {what}; nodes {', '.join((body.root, *body.nodes))}")
 
 

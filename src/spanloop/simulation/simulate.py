@@ -22,6 +22,7 @@ from spanloop.simulation.checkpoint import Checkpoint, key_of
 from spanloop.simulation.controllers import Callback, Controller
 from spanloop.simulation.events.event_log import logged_width
 from spanloop.simulation.events.kinds import Event
+from spanloop.simulation.events.spin_limits import checked_spin, refuse_fast_start
 from spanloop.simulation.integrators import adaptive
 from spanloop.simulation.integrators.integrator import (
     ADAPTIVE,
@@ -167,6 +168,7 @@ def simulate(
         "start": start,
     }
     problem = Problem.of(robot, q, v, step=step, **given)
+    refuse_fast_start(robot, problem.q, problem.v)
     recipe = Recipe.of(problem, given, chosen)
     if chosen.adaptive:
         if problem.system.contacts:
@@ -174,12 +176,12 @@ def simulate(
                 f"simulate: contacts are solved once a step of fixed length; integrator {chosen.name!r} chooses its "
                 "own. Use integrator='rk4', or contacts='ignore'"
             )
-        return adaptive.integrate(problem, chosen, duration, step, sample).with_recipe(recipe)
+        return checked_spin(adaptive.integrate(problem, chosen, duration, step, sample)).with_recipe(recipe)
     times = grid(duration, step, sample, len(problem) * (robot.model.nq + robot.model.nv))
     problem.inputs.refuse_two_readings(times.steps, problem.applied.controller.inputs)
     problem, chosen = with_stiffness(problem, chosen, times.h)
     found = integrated(problem, times, chosen) if chosen.accuracy is None else _refined(problem, times, chosen)
-    return found.with_recipe(recipe)
+    return checked_spin(found).with_recipe(recipe)
 
 
 def _refuse_integrator_as_method(method: str | None) -> None:

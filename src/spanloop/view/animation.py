@@ -184,10 +184,10 @@ def _strokes(moved: MovingScene) -> list[Stroke]:
     out = [
         s
         for k, body in enumerate(seen.bodies)
-        for shape in (body.shapes if body.segment_of is None else ())
+        for shape in (() if _is_segment(body) else body.shapes)
         for s in _of_shape(shape, at[:, k], shape.color or body.color, present[:, k])
     ]
-    for k in dict.fromkeys(b.segment_of for b in seen.bodies if b.segment_of is not None):
+    for k in dict.fromkeys(b.segment_of for b in seen.bodies if _is_segment(b)):
         row = [i for i, b in enumerate(seen.bodies) if b.segment_of == k]
         out.append(_of_segments([seen.bodies[i] for i in row], at[:, row], present[:, k]))
     for p in seen.patches:
@@ -200,6 +200,11 @@ def _strokes(moved: MovingScene) -> list[Stroke]:
         nearest = float(np.nanmean(VIEW.nearness(place))) + seen.size
         out.append(Stroke(ends, 0.045 * seen.size, palette.CLOSED, False, nearest, closed[:, k]))
     return out
+
+
+def _is_segment(body: SceneBody) -> bool:
+    """Whether a body of the scene is part of a beam; patches of finite elements are drawn one by one."""
+    return body.segment_of is not None and all(s.mesh is None for s in body.shapes)
 
 
 def _force_strokes(touching: ContactForces, size: float) -> list[Stroke]:

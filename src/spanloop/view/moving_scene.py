@@ -20,6 +20,8 @@ from spanloop.trajectory.events import STOP, EventTable
 from spanloop.trajectory.segment_models import robot_of
 from spanloop.trajectory.topologies import has_same_joints, model_of, with_carried
 from spanloop.view import palette
+from spanloop.view.beams.segments import bent_bodies
+from spanloop.view.beams.surfaces import with_strain_colors
 from spanloop.view.contact_shapes import SceneSurface
 from spanloop.view.scene import Scene, SceneBody, SceneClosure, extent_points, poses, scene
 from spanloop.view.surface_patches import patches
@@ -99,7 +101,7 @@ def moving_scene(run: Trajectory, folder: str | Path | None = None) -> MovingSce
     models = [model_of(run, s) for s in run.segments]
     segments = np.repeat(np.arange(len(models)), [len(s) for s in run.segments])
     if has_same_joints(run):
-        seen = scene(run.model, run.q[0], folder)
+        seen = with_strain_colors(scene(run.model, run.q[0], folder), run, bent_bodies(run.model))
         at = poses(run.robot, run.q)
         numbers = [run.model.body_number] * len(models)
         there = np.ones((len(models), len(seen.bodies)), bool)

@@ -35,6 +35,12 @@ WORDS = {
     # what moves
     "makeup": Words("fact", "{bodies} on {joints}."),
     "flexible": Words("fact", "Body {parts} is flexible: {modes}; nodes {nodes}."),
+    "level": Words("fact", "Body {parts} is of finite elements with level of data {level}: {what}."),
+    "level_spin": Words(
+        "fact",
+        "Body {parts} is of finite elements with level of data {level}: {what}. That is not enough for spins above "
+        "{spin} rad/s, a tenth of its first frequency{buckles}; stiffening= of sl.flexible.from_matrices is.",
+    ),
     "base": Words("fact", "{how}."),
     "dofs": Words("fact", "{dofs}; motors can drive {actuated} of them."),
     "nothing_moves": Words(

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from spanloop.flexible.finite_element_body import LEVELS, FiniteElementBody
+from spanloop.flexible.matrices.spin import SPIN
 from spanloop.model.examine.messages import Finding, counted
 from spanloop.model.files.mesh_paths import MOST_SEARCHED, resolve_mesh
 from spanloop.model.flexible_bodies.pieces import flexible_bodies
@@ -26,6 +28,8 @@ def summary(model: Model) -> Iterator[Finding]:
         hertz = [f for piece in body.pieces for f in piece.frequencies / (2.0 * math.pi)]
         modes = f"{counted(len(hertz), 'mode')} from {min(hertz):.4g} to {max(hertz):.4g} Hz with the root held"
         yield Finding("flexible", (repr(body.name),), {"modes": modes, "nodes": body.places()})
+        if body.elements is not None:
+            yield _level(body.name, body.elements)
     roots = [j for j in model.joints if j.parent == WORLD]
     floating = [j.child for j in roots if j.kind.name == "free"]
     if roots:
@@ -41,6 +45,16 @@ def summary(model: Model) -> Iterator[Finding]:
     yield Finding("mass", values={"mass": float(model.mass), "heaviest": repr(heaviest.name), "most": float(most)})
     reach = max(math.hypot(*p.position) for p in neutral_poses(model).values())
     yield Finding("reach", values={"reach": reach})
+
+
+def _level(name: str, body: FiniteElementBody) -> Finding:
+    """The level of data of a body from finite elements, and where it is not enough."""
+    values = {"level": str(body.level), "what": LEVELS[body.level]}
+    if body.has_spin:
+        return Finding("level", (repr(name),), values)
+    loads = [f"{body.buckling_load(n):.3g} N at {n!r}" for n in body.names if math.isfinite(body.buckling_load(n))]
+    values["buckles"] = f", and about loads along it that buckle it ({', '.join(loads)})" if loads else ""
+    return Finding("level_spin", (repr(name),), values | {"spin": SPIN * float(body.frequencies.min())})
 
 
 def _base(count: int, floating: list[str]) -> str:

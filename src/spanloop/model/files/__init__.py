@@ -16,7 +16,7 @@ from spanloop.model.flexible_bodies.pieces import flexible_bodies
 from spanloop.model.model import Model
 
 if TYPE_CHECKING:
-    from spanloop.flexible.beam import Beam
+    from spanloop.flexible.recipe import Recipe
     from spanloop.model.files.mesh_paths import Folders
 
 _MESH = (
@@ -52,7 +52,7 @@ def load(
     root: str | os.PathLike[str] | None = None,
     repair: bool = False,
     contacts: bool | str = False,
-    flexible: Mapping[str, Beam] | None = None,
+    flexible: Mapping[str, Recipe] | None = None,
 ) -> Model:
     """Return the model in a .urdf, .xml or .mjcf (MJCF), .sdf or .world, .toml, or .csv (Denavit-Hartenberg) file.
 
@@ -65,7 +65,7 @@ def load(
         no mass) by the nearest ones that a body has; a note for each body has both. By default they stay as written.
     contacts: of an MJCF or SDF, whether the pairs of shapes that collide there become contacts (64 at most); "ground":
         those with a shape that is fixed to the world. By default a note has their number. A TOML's are always read.
-    flexible: bodies that become beams, {"upper": sl.flexible.beam(...)}, as model.with_flexible makes them
+    flexible: bodies that become flexible, {"upper": sl.flexible.beam(...)}, as model.with_flexible makes them
 
     `model.notes` lists what the loader changed or found suspect. Suspect inertias, Coulomb friction, and parts that are
     left out although they act on the motion also give one SpanloopWarning each.
@@ -112,7 +112,7 @@ def load(
     return replace(model, notes=model.notes + suspect)
 
 
-def _with_beams(model: Model, flexible: Mapping[str, Beam]) -> Model:
+def _with_beams(model: Model, flexible: Mapping[str, Recipe]) -> Model:
     if not isinstance(flexible, Mapping):
         raise InputError(f"load: flexible is {flexible!r}; expected a beam by body, {{'upper': sl.flexible.beam(...)}}")
     for body, beam in flexible.items():
@@ -137,6 +137,8 @@ def save(model: Model, path: str | os.PathLike[str], *, force: bool = False) -> 
             f"{path.name}: {FORMATS[path.suffix.lower()]} cannot hold {'; '.join(written.lost)}. "
             "Save as .toml, or write the rest with force"
         )
+    for name, data in written.beside.items():
+        write_file(path.with_name(name), data)
     write_file(path, written.text.encode())
     return written
 
@@ -160,22 +162,22 @@ def _formats(extension: str, known: Iterable[str]) -> str:
 def written_for(model: Model, path: Path) -> Written:
     """The model as the text of such a file, which is not written."""
     try:
-        return _written(model, FORMATS[path.suffix.lower()])
+        return _written(model, FORMATS[path.suffix.lower()], path.stem)
     except UnsupportedError as error:
         raise UnsupportedError(f"{path.name}: {error}") from None
 
 
-def _written(model: Model, target: str) -> Written:
+def _written(model: Model, target: str, stem: str) -> Written:
     bending = flexible_bodies(model.bodies, model.joints) if target != "TOML" else {}
     if bending:
-        rigid = _written(model.rigid(*bending), target)
+        rigid = _written(model.rigid(*bending), target, stem)
         lost = f"that bodies are flexible: {listed(map(repr, bending), 3)}"
         return replace(rigid, lost=(lost, *rigid.lost))
     match target:
         case "TOML":
             from spanloop.model.files.toml import writer as toml_writer
 
-            return Written(toml_writer.dumps(model))
+            return toml_writer.written(model, stem)
         case "URDF":
             from spanloop.model.files.urdf import writer as urdf_writer
 
@@ -220,7 +222,7 @@ def _toml(data: bytes, path: Path, options: Options) -> Model:
     from spanloop.model.files.toml.reader import loads
 
     _check_base(path, options.base)
-    model = loads(data, path.name)
+    model = loads(data, path.name, path.parent)
     if not any(g.file for b in model.bodies for g in b.geometry):
         return model
     return replace(model, bodies=tuple(located(model.bodies, options.folders, LoadNotes())))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from spanloop.model.model import Model
@@ -13,11 +14,13 @@ GRAVITY = (0.0, 0.0, -9.81)  # which programs assume where a file does not give 
 
 @dataclass(frozen=True)
 class Written:
-    """A model as the text of a file: `lost` lists what the format cannot hold, `remarks` what it holds otherwise."""
+    """A model as the text of a file: `lost` lists what the format cannot hold, `remarks` what it holds otherwise;
+    `beside`: files that stand beside it, by name."""
 
     text: str
     lost: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    beside: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass

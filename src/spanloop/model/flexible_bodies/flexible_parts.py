@@ -11,15 +11,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from spanloop.errors import ModelError
-from spanloop.flexible.beam import Beam
 from spanloop.flexible.modes import Node
+from spanloop.flexible.recipe import Recipe
 from spanloop.joints import Fixed
 from spanloop.model.parts import Body, Geometry, Inertia, Joint, Placement
 
 ROOT, MODES, END = "root", "modes", "end"
 
 
-def flexible_parts(name: str, beam: Beam, geometry: tuple[Geometry, ...] = ()) -> tuple[list[Body], list[Joint]]:
+def flexible_parts(name: str, beam: Recipe, geometry: tuple[Geometry, ...] = ()) -> tuple[list[Body], list[Joint]]:
     """Bodies and joints of a flexible body; nothing carries its root yet."""
     bodies, joints = [Body(f"{name}.{ROOT}")], []
     below = f"{name}.{ROOT}"

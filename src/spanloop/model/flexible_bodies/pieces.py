@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanloop.flexible.beam import Beam
+from spanloop.flexible.finite_element_body import FiniteElementBody
 from spanloop.flexible.modes import Modal
 from spanloop.model.parts import WORLD, Body, Inertia, Joint
 
@@ -65,6 +66,12 @@ class FlexibleParts:
         return getattr(self.pieces[0].modal.source, "beam", None)
 
     @property
+    def elements(self) -> FiniteElementBody | None:
+        """The finite elements it was reduced from, if it was."""
+        source = self.pieces[0].modal.source
+        return source if isinstance(source, FiniteElementBody) else None
+
+    @property
     def mass(self) -> float:
         """Mass [kg]."""
         return sum(piece.body.inertia.mass for piece in self.pieces)
@@ -111,7 +118,7 @@ def body_before(joint: Joint, above: dict[str, Joint]) -> str | None:
     if node is None or not node.kind.rides or node.parent not in above:
         return None
     before = getattr(above[node.parent].kind, "source", None)
-    same = before is not None and before.beam == source.beam and before.number == source.number - 1  # type: ignore[union-attr]
+    same = before is not None and getattr(before, "beam", None) == source.beam and before.number == source.number - 1  # type: ignore[union-attr]
     return node.parent if same else None
 
 
@@ -133,9 +140,9 @@ def modal_masses(modal: Modal) -> np.ndarray:
 
 
 def recipe_inertia(piece: Piece) -> Inertia | None:
-    """The inertia that the beam gives a piece, if it is made from one."""
+    """The inertia that its recipe gives a piece, if it is made from one."""
     source = piece.modal.source
     if source is None:
         return None
-    made = source.beam.bodies[source.number]
+    made = source.body
     return Inertia(made.mass, made.center, made.moments)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from spanloop.errors import InputError, ModelError
 from spanloop.flexible.beam import Beam
+from spanloop.flexible.recipe import EXPECTED, Recipe, places
 from spanloop.model import user_input
 from spanloop.model.contacts.contact import Contact, ContactSide
 from spanloop.model.exact_rotations import snap_rotation
@@ -28,13 +29,13 @@ _NEAR = 1e-6  # of the beam's length: a part so near to a node is attached to it
 def with_flexible(
     model: Model,
     body: str,
-    beam: Beam,
+    beam: Recipe,
     position: ArrayLike = (0.0, 0.0, 0.0),
     rotation: ArrayLike | None = None,
 ) -> Model:
-    """Return the model with a rigid body replaced by a beam.
+    """Return the model with a rigid body replaced by a beam, or by finite elements.
 
-    body: its name; the beam of sl.flexible gives mass and inertia
+    body: its name; the beam or the finite elements of sl.flexible give mass and inertia
     position, rotation: where the beam's root is in the body, and how its axis x is turned there; position (3,) [m],
         rotation None, roll pitch yaw (3,) [rad], or a matrix (3, 3)
 
@@ -50,8 +51,8 @@ def with_flexible(
     """
     owner = f"with_flexible: body {body!r}"
     old = model.body(body)
-    if not isinstance(beam, Beam):
-        raise InputError(f"{owner}: {beam!r} is no beam; expected one, as sl.flexible.beam(...)")
+    if not isinstance(beam, Recipe):
+        raise InputError(f"{owner}: {beam!r:.60} is no flexible body; {EXPECTED}")
     above = model.joints[model.body_number[body] - 1]
     if above.kind.bends or above.kind.rides:
         raise InputError(f"{owner}: it is part of a flexible body already")
@@ -83,7 +84,7 @@ class _Seats:
     """Where parts of a rigid body are attached to the beam that replaces it."""
 
     body: str
-    beam: Beam
+    beam: Recipe
     at: Placement
     root: str
 
@@ -93,10 +94,16 @@ class _Seats:
             return self.root, placement
         inside = self.at.inverse() @ placement
         x, y, z = inside.position
-        for name, along in (("", 0.0), *self.beam.nodes):
-            if math.hypot(x - along, y, z) <= _NEAR * self.beam.length:
+        for name, node in {"": (0.0, 0.0, 0.0), **places(self.beam)}.items():
+            if math.dist(inside.position, node) <= _NEAR * self.beam.length:
                 seat = f"{self.body}.{name}" if name else self.root
                 return seat, Placement(inside.rotation, (0.0, 0.0, 0.0)) if name else placement
+        if not isinstance(self.beam, Beam):
+            known = ", ".join(f"{name} at ({a:.6g}, {b:.6g}, {c:.6g})" for name, (a, b, c) in self.beam.nodes)
+            raise ModelError(
+                f"{owner}: it is at ({x:.6g}, {y:.6g}, {z:.6g}) m from the root of {self.body!r}, where no interface "
+                f"is ({known}); name one there in sl.flexible.from_matrices(..., interfaces=...)"
+            )
         on_axis = math.hypot(y, z) <= _NEAR * self.beam.length and 0.0 < x < self.beam.length
         advice = (
             f"add a node there: sl.flexible.beam(..., nodes={{'name': {x:.9g}}})"

@@ -18,11 +18,13 @@ import numpy as np
 
 from spanloop.dynamics.strain import mode_energies, vibration_energies
 from spanloop.flexible.deformation import largest_strain, largest_turn
+from spanloop.flexible.finite_element_body import FiniteElementBody
 from spanloop.flexible.modes import Modal
 from spanloop.model.flexible_bodies.pieces import modal, mode_joints
 from spanloop.model.parts import Joint
 from spanloop.trajectory.audit.balances import balance
 from spanloop.trajectory.audit.findings import NOT_JUDGED, NOT_WELL, Finding, verdict_on
+from spanloop.trajectory.audit.stiffening_findings import stiffening_findings
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
@@ -42,6 +44,7 @@ def flexible_findings(
         yield _slopes(run, bodies, slope)
         yield from _truncation(run, bodies, truncation)
         yield from _modes(run, modes)
+        yield from stiffening_findings(run)
 
 
 Bodies = dict[str, tuple[Joint, ...]]
@@ -54,6 +57,9 @@ def _strain(run: Trajectory, bodies: Bodies, bound: float) -> Finding:
     energies = ", ".join(
         f"{x:.3g} J in {body!r}" for body, x in sorted(largest.items(), key=lambda pair: -pair[1])[:_NAMED]
     )
+    if not any(hasattr(modal(j).source, "sections_at") for joints in bodies.values() for j in joints):
+        sentence = f"Bodies hold strain energy of up to {energies}; strains of finite elements are not computed."
+        return Finding("strain energy", value, bound, "1", NOT_JUDGED, sentence)
     sentence = (
         f"Bodies hold strain energy of up to {energies}; fibres are strained by about {value:.2g} at most, in "
         f"{name!r}{when} (bound {bound:g})."
@@ -115,7 +121,8 @@ def _truncation(run: Trajectory, bodies: Bodies, bound: float) -> Iterator[Findi
         )
         verdict = verdict_on(value, bound, 0.0)
         if verdict == NOT_WELL:
-            sentence += " Modes that follow it are missing: give more modes= to sl.flexible.beam"
+            made = "from_matrices" if "finite elements" in _kinds(bodies) else "beam"
+            sentence += f" Modes that follow it are missing: give more modes= to sl.flexible.{made}"
             sentence += ", or its basis='craig-bampton'." if _is_cantilever(bodies) else "."
         yield Finding("truncation", value, bound, "1", verdict, sentence)
     elif alone:
@@ -127,6 +134,12 @@ def _truncation(run: Trajectory, bodies: Bodies, bound: float) -> Iterator[Findi
         if verdict == NOT_WELL:
             verdict, sentence = NOT_JUDGED, f"{sentence} Nothing tells whether one is enough: compare with modes=2."
         yield Finding("truncation", value, bound, "1", verdict, sentence)
+
+
+def _kinds(bodies: Bodies) -> set[str]:
+    """What the bodies are made from."""
+    elements = [isinstance(modal(j).source, FiniteElementBody) for joints in bodies.values() for j in joints]
+    return {"finite elements" if x else "beam" for x in elements}
 
 
 def _is_cantilever(bodies: Bodies) -> bool:

@@ -14,7 +14,9 @@ import numpy as np
 
 from spanloop.flexible.beam import BeamPiece
 from spanloop.flexible.body import Stations
+from spanloop.flexible.finite_element_body import FiniteElementBody
 from spanloop.model import Model
+from spanloop.view.beams import surfaces
 from spanloop.view.body_shapes import Shape, rod
 
 MOST, LEAST = 16, 4  # segments of a beam, and of each of its pieces
@@ -30,16 +32,20 @@ class BentBody:
     body: int
     root: int
     q: slice
-    source: BeamPiece
+    source: BeamPiece | FiniteElementBody
+
+
+def _is_drawn(source: object) -> bool:
+    return isinstance(source, BeamPiece) or (isinstance(source, FiniteElementBody) and bool(len(source.triangles)))
 
 
 def bent_bodies(model: Model) -> list[BentBody]:
-    """The flexible bodies of a model, in its order; a beam in pieces has several."""
+    """The flexible bodies of a model that are drawn bending, in its order; a beam in pieces has several."""
     number = model.body_number
     return [
         BentBody(number[j.child], number[j.parent], model.q_slice(j.name), j.kind.source)  # type: ignore[attr-defined]
         for j in model.joints
-        if j.kind.bends and getattr(j.kind, "source", None) is not None
+        if j.kind.bends and _is_drawn(getattr(j.kind, "source", None))
     ]
 
 
@@ -54,19 +60,31 @@ def section_turns(model: Model) -> np.ndarray:
     out = np.zeros(model.nv)
     for j in model.joints:
         if j.kind.bends and getattr(j.kind, "source", None) is not None:
-            turns = np.linalg.norm(stations(j.kind.source).rotations, axis=-1)  # type: ignore[attr-defined]
+            source = j.kind.source  # type: ignore[attr-defined]
+            at = stations(source) if _is_drawn(source) else source.stations()
+            turns = np.linalg.norm(at.rotations, axis=-1)
             out[model.v_slice(j.name)] = turns.max(axis=0)
     return out
 
 
 def segment_count(model: Model) -> int:
     """How many segments the flexible bodies of a model have."""
-    return sum(len(stations(bent.source).positions) - 1 for bent in bent_bodies(model))
+    return sum(shape_count(bent.source) for bent in bent_bodies(model))
+
+
+def shape_count(source: BeamPiece | FiniteElementBody) -> int:
+    """How many segments of a beam, or patches of finite elements, are drawn."""
+    return len(stations(source).positions) - isinstance(source, BeamPiece)
 
 
 @lru_cache(maxsize=64)
-def stations(source: BeamPiece) -> Stations:
-    """The stations between which the segments of a flexible body lie; segments are no shorter than they are thick."""
+def stations(source: BeamPiece | FiniteElementBody) -> Stations:
+    """The stations between which the segments of a flexible body lie; segments are no shorter than they are thick.
+
+    Of finite elements the middles of patches.
+    """
+    if isinstance(source, FiniteElementBody):
+        return surfaces.surface(source).stations
     beam = source.beam
     length = beam.length / beam.pieces
     thickness = max(max(s.outline) for s in beam.sections)
@@ -74,18 +92,22 @@ def stations(source: BeamPiece) -> Stations:
     return source.stations(int(np.clip(2.0 * length / thickness, LEAST, most)) if thickness else most)
 
 
-def widths(source: BeamPiece, size: float) -> tuple[np.ndarray, bool]:
+def widths(source: BeamPiece | FiniteElementBody, size: float) -> tuple[np.ndarray, bool]:
     """Widths (k, 2) [m] along y and z of the segments of a flexible body, and whether they are round."""
+    if isinstance(source, FiniteElementBody):
+        return np.full((2, 2), THINNEST * size), True
     x = stations(source).positions[:, 0]
     found = source.sections_at(0.5 * (x[1:] + x[:-1]))
     return np.maximum([(b, h) for b, h, _ in found], THINNEST * size), found[0][2]
 
 
-def segment_shapes(source: BeamPiece, size: float) -> list[Shape]:
+def segment_shapes(source: BeamPiece | FiniteElementBody, size: float) -> list[Shape]:
     """The shape of each segment in its frame; size [m]: of the mechanism.
 
     Round segments between others end in balls, which fill the bend; boxes overlap.
     """
+    if isinstance(source, FiniteElementBody):
+        return surfaces.patch_shapes(source)
     sizes, is_round = widths(source, size)
     lengths = np.linalg.norm(np.diff(stations(source).positions, axis=0), axis=1)
     out = []
@@ -105,9 +127,13 @@ def segment_poses(model: Model, at: np.ndarray, q: np.ndarray) -> np.ndarray:
     return np.concatenate(found, axis=-3) if found else np.zeros((*at.shape[:-3], 0, 4, 4))
 
 
-def _local_poses(source: BeamPiece, eta: np.ndarray) -> np.ndarray:
+def _local_poses(source: BeamPiece | FiniteElementBody, eta: np.ndarray) -> np.ndarray:
     """Poses (..., k, 4, 4) of the segments of a flexible body in its frame, at modal coordinates (..., n)."""
     places, turns = stations(source).placed(eta)
+    if isinstance(source, FiniteElementBody):
+        whole = np.zeros((*places.shape[:-1], 4, 4))
+        whole[..., :3, :3], whole[..., :3, 3], whole[..., 3, 3] = turns, places, 1.0
+        return whole
     x = _unit(np.diff(places, axis=-2))
     y = turns[..., 1:, :, 1] + turns[..., :-1, :, 1]
     y = _unit(y - (x * y).sum(axis=-1, keepdims=True) * x)

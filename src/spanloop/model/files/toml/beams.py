@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 from spanloop.errors import FileError, InputError, UnsupportedError, nearest
 from spanloop.flexible.beam import Beam, BeamPiece
 from spanloop.flexible.beam_input import beam as checked_beam
+from spanloop.flexible.finite_element_body import FiniteElementBody
 from spanloop.flexible.modes import Modal, Node
+from spanloop.flexible.recipe import Recipe
 from spanloop.flexible.sections import Section
 from spanloop.joints import JointKind
 from spanloop.model.flexible_bodies.pieces import flexible_bodies
@@ -35,15 +37,16 @@ _END = "end"
 # ---- writing
 
 
-def recipe_names(model: Model) -> dict[Beam, str]:
-    """The beams of a model, each with a name: that of the first body made from it."""
-    found: dict[Beam, str] = {}
+def recipe_names(model: Model) -> dict[Recipe, str]:
+    """The recipes of a model's flexible bodies, each with a name: that of the first body made from it."""
+    found: dict[Recipe, str] = {}
     for body in flexible_bodies(model.bodies, model.joints).values():
-        if body.beam is None:
+        recipe = body.beam or body.elements
+        if recipe is None:
             raise UnsupportedError(
-                f"body {body.name!r}: it is flexible without the recipe of a beam, which a file needs"
+                f"body {body.name!r}: it is flexible without a beam or finite elements, which a file needs"
             )
-        found.setdefault(body.beam, body.name)
+        found.setdefault(recipe, body.name)
     return found
 
 
@@ -58,18 +61,21 @@ def section_entries(section: Section) -> list[tuple[str, Any, Any]]:
     return [(f.name, getattr(section, f.name), ALWAYS) for f in fields(section)]
 
 
-def kind_entries(model: Model, joint: Joint, recipes: dict[Beam, str]) -> list[tuple[str, Any, Any]] | None:
+def kind_entries(model: Model, joint: Joint, recipes: dict[Recipe, str]) -> list[tuple[str, Any, Any]] | None:
     """Keys of the kind of a joint inside a flexible body; None for any other."""
     if not (joint.kind.bends or joint.kind.rides):
         return None
     modes = joint if joint.kind.bends else model.joints[model.body_number[joint.parent] - 1]
-    source: BeamPiece = modes.kind.source  # type: ignore[attr-defined]
-    keys: list[tuple[str, Any, Any]] = [("beam", recipes[source.beam], ALWAYS), ("piece", source.number + 1, 1)]
+    source: BeamPiece | FiniteElementBody = modes.kind.source  # type: ignore[attr-defined]
+    if isinstance(source, BeamPiece):
+        keys: list[tuple[str, Any, Any]] = [("beam", recipes[source.beam], ALWAYS), ("piece", source.number + 1, 1)]
+    else:
+        keys = [("finite_elements", recipes[source], ALWAYS)]
     if isinstance(joint.kind, Node):
-        nodes = source.beam.bodies[source.number].nodes
+        nodes = source.body.nodes
         own = [node.name for node in nodes if node.shape == joint.kind.shape]
         if not own:
-            raise UnsupportedError(f"joint {joint.name!r}: its shape is not that of a node of its beam, as in a file")
+            raise UnsupportedError(f"joint {joint.name!r}: its shape is not that of a node of its recipe, as in a file")
         keys.append(("node", own[0], ALWAYS))
     return keys
 
@@ -85,13 +91,13 @@ def recipe_values(model: Model, joint: Joint) -> dict[str, Any]:
 
 
 def _values_of_modes(kind: Modal) -> dict[str, Any]:
-    piece = kind.source.beam.bodies[kind.source.number]
+    piece = kind.source.body
     inertia = Inertia(piece.mass, piece.center, piece.moments)
     return {"stiffness": piece.stiffness, "damping": piece.damping, "inertia": inertia}
 
 
 def _placement_of(modes: Any, node: Node) -> Placement:
-    nodes = modes.source.beam.bodies[modes.source.number].nodes
+    nodes = modes.source.body.nodes
     return next((Placement(position=x.position) for x in nodes if x.shape == node.shape), Placement())
 
 
@@ -148,20 +154,24 @@ def _section(t: Table) -> Section:
     return section
 
 
-def read_kind(t: Table, beams: dict[str, Beam]) -> JointKind:
-    """The kind of a joint with modes, or of a node."""
-    name, number = t.text("beam"), t.whole("piece", 1)
-    if name not in beams:
-        known = nearest(name, beams) if beams else "the file has no [[beam]]"
-        raise FileError(f"{t.where}: there is no beam {name!r}; {known}")
-    if not 1 <= number <= beams[name].pieces:
-        raise FileError(f"{t.where}: piece is {number}; beam {name!r} has {beams[name].pieces}")
-    piece = beams[name].bodies[number - 1]
+def read_kind(t: Table, recipes: dict[str, dict[str, Any]]) -> JointKind:
+    """The kind of a joint with modes, or of a node; recipes: by table and name."""
+    table = "finite_elements" if "finite_elements" in t.content else "beam"
+    what = table.replace("_", " ")
+    name, number, known = t.text(table), t.whole("piece", 1), recipes[table]
+    if name not in known:
+        offer = nearest(name, known) if known else f"the file has no [[{table}]]"
+        raise FileError(f"{t.where}: there is no {what} {name!r}; {offer}")
+    if not 1 <= number <= known[name].pieces:
+        raise FileError(f"{t.where}: piece is {number}; {what} {name!r} has {known[name].pieces}")
+    piece = known[name].bodies[number - 1]
     if t.text("kind") == Modal.name:
         t.end()
         return piece.modal
     nodes, wanted = {node.name: node.shape for node in piece.nodes}, t.text("node")
     t.end()
     if wanted not in nodes:
-        raise FileError(f"{t.where}: beam {name!r} has no node {wanted!r} on piece {number}; {nearest(wanted, nodes)}")
+        raise FileError(
+            f"{t.where}: {what} {name!r} has no node {wanted!r} on piece {number}; {nearest(wanted, nodes)}"
+        )
     return Node(nodes[wanted])

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from spanloop.errors import FileError, InputError, ModelError, nearest
-from spanloop.flexible.beam import Beam
 from spanloop.joints import CLOSURE_KINDS, JointKind
 from spanloop.model.contacts.contact import SETTINGS, Contact
 from spanloop.model.contacts.contact_check import refuse_same_pairs
@@ -16,6 +15,7 @@ from spanloop.model.contacts.contact_input import ContactSettings, Side, contact
 from spanloop.model.files.file_io import check_parts, decoded, read_file
 from spanloop.model.files.toml.beams import KINDS as FLEXIBLE_KINDS
 from spanloop.model.files.toml.beams import completed, read_beam, read_kind, with_recipe_inertia
+from spanloop.model.files.toml.elements import read_elements
 from spanloop.model.model import Model
 from spanloop.model.parts import (
     Actuator,
@@ -193,15 +193,16 @@ ONE_NUMBER = tuple(key for key in SETTINGS if key != "surface_velocity")  # of t
 SURFACE = ("friction", "torsion", "rolling", "restitution")
 
 
-def loads(data: bytes | str, file: str = "text.toml") -> Model:
-    """The model in TOML text; `file` is the name that errors show."""
+def loads(data: bytes | str, file: str = "text.toml", folder: Path | None = None) -> Model:
+    """The model in TOML text; `file` is the name that errors show, folder: where files beside it are."""
     top = Table(parsed(data if isinstance(data, str) else decoded(data, file), file), file, "model")
     _check_format(top)
     check_parts(sum(len(value) for value in top.content.values() if isinstance(value, list)), file)
-    beams = dict(map(read_beam, top.tables("beam")))
+    recipes: dict[str, dict[str, Any]] = {"beam": dict(map(read_beam, top.tables("beam")))}
+    recipes["finite_elements"] = dict(read_elements(t, folder) for t in top.tables("finite_elements"))
     body_tables, joint_tables = top.tables("body"), top.tables("joint")
     bodies = tuple(map(_body, body_tables))
-    joints = completed([_joint(t, beams) for t in joint_tables], joint_tables)
+    joints = completed([_joint(t, recipes) for t in joint_tables], joint_tables)
     parts: dict[str, Any] = {
         "bodies": with_recipe_inertia(bodies, body_tables, joints),
         "joints": joints,
@@ -293,7 +294,7 @@ def _surface(t: Table) -> Surface | None:
     return Surface(**values, **whole, rule=t.text("rule", "maximum"))  # type: ignore[arg-type]
 
 
-def _joint(t: Table, beams: dict[str, Beam]) -> Joint:
+def _joint(t: Table, recipes: dict[str, dict[str, Any]]) -> Joint:
     name, parent, child, placement = t.text("name"), t.text("parent"), t.text("child"), t.placement()
     settings: dict[str, Any] = {key: t.per_dof(key) for key in LIMITS}
     settings |= {key: value for key in PER_DOF if (value := t.per_dof(key)) is not None}
@@ -301,7 +302,7 @@ def _joint(t: Table, beams: dict[str, Beam]) -> Joint:
     settings |= {"rest": () if rest is None else rest}
     actuated = t.flag("actuated", has_motor(t.text("kind")))
     settings |= {"driven": t.flag("driven", False), "actuated": actuated}
-    kind = read_kind(t, beams) if t.text("kind") in FLEXIBLE_KINDS else _kind(t)
+    kind = read_kind(t, recipes) if t.text("kind") in FLEXIBLE_KINDS else _kind(t)
     return Joint(name, kind, parent, child, placement, where=t.file, **settings)
 
 

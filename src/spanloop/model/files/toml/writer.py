@@ -12,8 +12,10 @@ from typing import Any
 
 from spanloop.errors import ModelError
 from spanloop.flexible.beam import Beam
+from spanloop.flexible.recipe import Recipe
 from spanloop.joints import JointKind
 from spanloop.model.contacts.contact import SETTINGS, Contact
+from spanloop.model.files.loss_report import Written
 from spanloop.model.files.toml.beams import (
     ALWAYS,
     beam_entries,
@@ -22,6 +24,7 @@ from spanloop.model.files.toml.beams import (
     recipe_values,
     section_entries,
 )
+from spanloop.model.files.toml.elements import element_entries
 from spanloop.model.model import Model
 from spanloop.model.parts import Actuator, Body, Geometry, Inertia, Joint, Loop, Placement, Sensor, Surface, has_motor
 
@@ -38,8 +41,17 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b
 _CONTROL = re.compile(r'["\\\x00-\x1f\x7f]')
 
 
-def dumps(model: Model) -> str:
-    """The model as TOML text."""
+def written(model: Model, stem: str) -> Written:
+    """The model as TOML text, and the files beside it for bodies from finite elements; stem: of the file's name."""
+    beside: dict[str, bytes] = {}
+    return Written(dumps(model, (stem, beside)), beside=beside)
+
+
+def dumps(model: Model, beside: tuple[str, dict[str, bytes]] | None = None) -> str:
+    """The model as TOML text; beside: the stem of its file's name, and where files beside it are put.
+
+    Without it bodies from finite elements are in the text itself.
+    """
     head = [
         ("format", FORMAT, ALWAYS),
         ("name", model.name, ALWAYS),
@@ -47,7 +59,10 @@ def dumps(model: Model) -> str:
         ("notes", model.notes, ()),
     ]
     recipes = recipe_names(model)
-    blocks = [_lines(head, f"model {model.name!r}"), *(x for b, name in recipes.items() for x in _beam(b, name))]
+    blocks = [
+        _lines(head, f"model {model.name!r}"),
+        *(x for b, name in recipes.items() for x in _recipe(b, name, beside)),
+    ]
     for joint, body in zip(model.joints, model.bodies, strict=True):
         own = recipe_values(model, joint)
         blocks += [_joint(joint, kind_entries(model, joint, recipes), own), *_body(body, own.get("inertia", Inertia()))]
@@ -66,6 +81,12 @@ def dumps(model: Model) -> str:
     for contact in model.contacts:
         blocks += _contact(contact)
     return "\n\n".join(blocks) + "\n"
+
+
+def _recipe(recipe: Recipe, name: str, beside: tuple[str, dict[str, bytes]] | None) -> list[str]:
+    if isinstance(recipe, Beam):
+        return _beam(recipe, name)
+    return ["[[finite_elements]]\n" + _lines(element_entries(recipe, name, beside), f"finite elements {name!r}")]
 
 
 def _beam(beam: Beam, name: str) -> list[str]:

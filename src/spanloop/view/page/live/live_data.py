@@ -71,6 +71,7 @@ import numpy as np
 from spanloop.compiler.portable.memory import LOG, LOGGED
 from spanloop.compiler.render.rollout import HALTED, LOST, NOT_CONVERGED
 from spanloop.contacts.contact_arrays import RECORDED
+from spanloop.flexible.beam import BeamPiece
 from spanloop.model import Model
 from spanloop.simulation.integrators.step_schedule import ACTING, OPEN
 from spanloop.simulation.stiffness import EXPLICIT, stiffest
@@ -211,7 +212,7 @@ def _grab(parts: LiveInputs) -> list[dict[str, Any]]:
         x = segments.stations(bent.source).positions
         nodes = [j for j in model.joints if j.kind.rides and number[j.parent] == bent.body]
         places = np.array([j.placement.position for j in nodes]).reshape(-1, 3)
-        for middle in 0.5 * (x[1:] + x[:-1]):
+        for middle in 0.5 * (x[1:] + x[:-1]) if isinstance(bent.source, BeamPiece) else x:
             near = int(np.linalg.norm(places - middle, axis=1).argmin()) if nodes else -1
             name = nodes[near].child if nodes else model.bodies[bent.body - 1].name
             out.append(entry(name))

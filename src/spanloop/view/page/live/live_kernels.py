@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from spanloop.compiler.lower import Plan, unrolled
+from spanloop.flexible.finite_element_body import FiniteElementBody
 from spanloop.kernels import KernelSpec
 from spanloop.math.scalar import sqrt
 from spanloop.math.vector3 import add, cross, dot, scale, subtract, times
@@ -104,7 +105,10 @@ def _local(bent: segments.BentBody, q: Sequence[Any]) -> list[tuple[Any, Any]]:
     for k in range(len(stations.positions)):
         moved = _shifted(stations.translations[k], stations.bent_translations[k], eta)
         places.append(add(tuple(stations.positions[k].tolist()), moved))
-        sides.append(_second_axis(_shifted(stations.rotations[k], stations.bent_rotations[k], eta)))
+        sides.append(_shifted(stations.rotations[k], stations.bent_rotations[k], eta))
+    if isinstance(bent.source, FiniteElementBody):
+        return [(_rotation(psi), place) for psi, place in zip(sides, places, strict=True)]
+    sides = [_axis(psi, (0.0, 1.0, 0.0)) for psi in sides]
     out = []
     for k in range(len(places) - 1):
         along = _unit(subtract(places[k + 1], places[k]))
@@ -128,11 +132,16 @@ def _shifted(first: np.ndarray, second: np.ndarray, eta: Sequence[Any]) -> Any:
     return tuple(total)
 
 
-def _second_axis(psi: Any) -> Any:
-    """The second column of the rotation by a vector ψ, as Stations.placed has it (a Cayley vector)."""
+def _rotation(psi: Any) -> Any:
+    """The rotation by a vector ψ, as Stations.placed has it (a Cayley vector)."""
+    columns = [_axis(psi, axis) for axis in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))]
+    return tuple(zip(*columns, strict=True))
+
+
+def _axis(psi: Any, axis: Any) -> Any:
+    """An axis that is turned by a vector ψ."""
     grown = scale(1.0 + dot(psi, psi) * (1.0 / 12.0), psi)
     share = 1.0 / (1.0 + 0.25 * dot(grown, grown))
-    axis = (0.0, 1.0, 0.0)
     turned = cross(grown, axis)
     return add(axis, scale(share, add(turned, scale(0.5, cross(grown, turned)))))
 
