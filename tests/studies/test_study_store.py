@@ -226,3 +226,22 @@ def test_an_error_of_one_chunk_loses_no_other_that_was_computed(tmp_path, monkey
             study.run(threads=2)
     assert len(computed) == int(study._store().finished().sum()) < 10
     same(four_bar(store=tmp_path / "s", chunk=4).run().results(), four_bar().run().results())
+
+
+def test_a_definition_with_functions_is_the_same_in_another_process():
+    code = f"""
+        import sys
+        sys.path[:0] = {sys.path!r}
+        import json
+        import spanloop as sl
+        from study_cases import arm
+        model = sl.zoo.pendulum(2)
+        law = sl.control.pd(model, kp=10.0, kd=1.0, target=[0.1, 0.2])
+        print(json.dumps([arm()._prepared.definition, arm(controller=law, inputs=None, vary={{
+            "q.hinge1": sl.studies.Uniform(0.1, 1.0)}})._prepared.definition]))
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    found = [subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(2)]
+    assert found[0] == found[1]
+    assert "law " in found[0]
+    assert "JointLaw " in found[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import math
 import os
@@ -14,16 +13,15 @@ import numpy as np
 
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, StateError, UnsupportedError, nearest
-from spanloop.kernels import content, source_hash
 from spanloop.model import Model
-from spanloop.simulation.callback_identity import NotIdentifiable, identity
 from spanloop.simulation.controllers import Callback
 from spanloop.simulation.inputs import torques_by_name
-from spanloop.simulation.integrators.integrator import Integrator, schedule_key
+from spanloop.simulation.integrators.integrator import Integrator
 from spanloop.simulation.problem import Problem
 from spanloop.simulation.simulate import robot_of, simulate, with_stiffness
 from spanloop.simulation.time_loop import Grid, grid
 from spanloop.studies.chunk import OUTCOMES, sample_numbers
+from spanloop.studies.description import description
 from spanloop.studies.draws.designs import Design, design_of
 from spanloop.studies.draws.distributions import Distribution
 from spanloop.studies.draws.tables import table_of
@@ -191,7 +189,7 @@ def prepared(
         for n in _OPTIONS
         if n not in ("duration", "step", "sample", "integrator", "contacts", "tau", "parameters")
     }
-    definition = _definition(setup, problem, design, given, arguments, distributions)
+    definition = description(setup, problem, design, given, arguments, distributions, _DEFAULTS)
     seed_text = "of the table" if table is not None else f"seed {design.seed}"
     return Prepared(setup, design, definition, seed_text, passed)
 
@@ -354,65 +352,3 @@ def _with_integrator(setup: Setup, problem: Problem, first: np.ndarray) -> tuple
     if made.implicit:
         problem = replace(problem, system=replace(problem.system, implicit=True))
     return made, problem
-
-
-def _definition(
-    setup: Setup, problem: Problem, design: Design, given: Mapping[str, Any], arguments: Mapping[str, Any],
-    distributions: Sequence[Distribution],
-) -> dict[str, Any]:  # fmt: skip
-    """What the numbers of a study depend on, as texts; stores are compared by it."""
-    names = setup.variables.names
-    vary = {n: _text(d) for n, d in zip(names, distributions, strict=True)}
-    if design.table is not None:
-        vary = {n: f"table {_digest(design.table[:, k].tobytes())}" for k, n in enumerate(names)}
-    key = schedule_key(problem.system, problem.events, setup.integrator.name, setup.integrator.dtype)
-    shown = {
-        n: _text(arguments[n]) for n in (*_OPTIONS, "q", "v") if n not in ("integrator", "duration", "step", "sample")
-    }
-    return {
-        "model": f"{setup.model.name} {_digest(str(content(setup.model)).encode())}",
-        "vary": vary,
-        "design": design.kind,
-        "runs": design.runs,
-        "seed": design.seed,
-        "assign": _text(given["assign"]),
-        "keep": {item.name: _text_of_item(item) for item in setup.items},
-        "trajectories": bool(setup.trajectories),
-        "duration": setup.grid.duration,
-        "steps": setup.grid.steps,
-        "samples": f"{len(setup.samples)} of every {setup.grid.every} steps",
-        "integrator": f"{setup.integrator.name}, {setup.integrator.dtype}",
-        "inputs": "None" if setup.inputs is None else _text(setup.inputs),
-        **{n: x for n, x in shown.items() if x != _text(_DEFAULTS.get(n))},
-        "what acts": _digest(key.encode()),
-        "spanloop's sources": source_hash()[:12],
-    }
-
-
-def _text_of_item(item: Item) -> str:
-    written = item.quantity.written if item.quantity is not None else None
-    return f"{item} {_text(written)}" if written is not None else str(item)
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:12]
-
-
-def _text(x: Any) -> str:
-    """An argument as text that is the same in another process; functions by what they are made of."""
-    if callable(x) and not isinstance(x, type):
-        name = getattr(x, "__name__", type(x).__name__)
-        try:
-            return f"{name} {identity(x)[:12]}"
-        except NotIdentifiable:
-            return str(name)
-    if isinstance(x, Mapping):
-        return "{" + ", ".join(f"{k}: {_text(y)}" for k, y in x.items()) + "}"
-    if isinstance(x, list | tuple):
-        return "[" + ", ".join(map(_text, x)) + "]"
-    if isinstance(x, np.ndarray):
-        return f"array {x.shape} {_digest(np.ascontiguousarray(x).tobytes())}"
-    if hasattr(x, "__dataclass_fields__"):
-        parts = ", ".join(f"{n}={_text(getattr(x, n))}" for n in x.__dataclass_fields__)
-        return f"{type(x).__name__}({parts})"
-    return repr(x)

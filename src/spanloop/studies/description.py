@@ -1,0 +1,81 @@
+"""The description of a study as plain texts: what its numbers depend on. Stores are compared by it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from spanloop.kernels import content, source_hash
+from spanloop.simulation.callback_identity import NotIdentifiable, identity
+from spanloop.simulation.integrators.integrator import schedule_key
+from spanloop.simulation.problem import Problem
+from spanloop.studies.draws.designs import Design
+from spanloop.studies.draws.distributions import Distribution
+from spanloop.studies.kept import Item
+from spanloop.studies.setup import Setup
+
+_OF_THE_GRID = ("integrator", "duration", "step", "sample")  # which are described by what was made of them
+
+
+def description(
+    setup: Setup, problem: Problem, design: Design, given: Mapping[str, Any], arguments: Mapping[str, Any],
+    distributions: Sequence[Distribution],
+    defaults: Mapping[str, Any],
+) -> dict[str, Any]:  # fmt: skip
+    """What the numbers of a study depend on, as texts; stores are compared by it."""
+    names = setup.variables.names
+    vary = {n: _text(d) for n, d in zip(names, distributions, strict=True)}
+    if design.table is not None:
+        vary = {n: f"table {_digest(design.table[:, k].tobytes())}" for k, n in enumerate(names)}
+    key = schedule_key(problem.system, problem.events, setup.integrator.name, setup.integrator.dtype)
+    shown = {n: _text(arguments[n]) for n in arguments if n not in _OF_THE_GRID}
+    return {
+        "model": f"{setup.model.name} {_digest(str(content(setup.model)).encode())}",
+        "vary": vary,
+        "design": design.kind,
+        "runs": design.runs,
+        "seed": design.seed,
+        "assign": _text(given["assign"]),
+        "keep": {item.name: _text_of_item(item) for item in setup.items},
+        "trajectories": bool(setup.trajectories),
+        "duration": setup.grid.duration,
+        "steps": setup.grid.steps,
+        "samples": f"{len(setup.samples)} of every {setup.grid.every} steps",
+        "integrator": f"{setup.integrator.name}, {setup.integrator.dtype}",
+        "inputs": "None" if setup.inputs is None else _text(setup.inputs),
+        **{n: x for n, x in shown.items() if x != _text(defaults.get(n))},
+        "what acts": _digest(key.encode()),
+        "spanloop's sources": source_hash()[:12],
+    }
+
+
+def _text_of_item(item: Item) -> str:
+    written = item.quantity.written if item.quantity is not None else None
+    return f"{item} {_text(written)}" if written is not None else str(item)
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:12]
+
+
+def _text(x: Any) -> str:
+    """An argument as text that is the same in another process; functions by what they are made of."""
+    if isinstance(x, Mapping):
+        return "{" + ", ".join(f"{k}: {_text(y)}" for k, y in x.items()) + "}"
+    if isinstance(x, list | tuple):
+        return "[" + ", ".join(map(_text, x)) + "]"
+    if isinstance(x, np.ndarray):
+        return f"array {x.shape} {_digest(np.ascontiguousarray(x).tobytes())}"
+    if hasattr(x, "__dataclass_fields__") and not callable(x):
+        parts = ", ".join(f"{n}={_text(getattr(x, n))}" for n in x.__dataclass_fields__)
+        return f"{type(x).__name__}({parts})"
+    if x is None or isinstance(x, str | bool | int | float | np.number):
+        return repr(x)
+    name = getattr(x, "__name__", type(x).__name__)
+    try:
+        return f"{name} {identity(x)[:12]}"
+    except NotIdentifiable:  # what acts has a hash of its own
+        return str(name)
