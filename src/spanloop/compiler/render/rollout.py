@@ -544,8 +544,7 @@ class _Loop:
             done = self._new(f"and {t.truth} {done}, {x}")
         fine = self._new(f"and {t.truth} {self._new(f'and {t.truth} {kept}, {on}')}, {done}")
         self._line(f"%alive.next = and {t.truth} %alive, {fine}")
-        for (n, j), x in zip(columns, after, strict=True):
-            self._put(n, j, self._new(f"select {t.truth} %alive.next, {t.value} {x}, {t.value} {self._get(n, j)}"))
+        self._replace(columns, after)
         one = self._new(f"zext {t.truth} %alive.next to {self._vector('i64')}")
         self._line(f"%count.next = add {self._vector('i64')} %count, {one}")
         bits = "%bits"
@@ -556,6 +555,20 @@ class _Loop:
             bits = self._new(f"or {v} {bits}, {mark}")
         self._line(f"%bits.next = or {self._vector('i8')} {bits}, {self._zero('i8')}")
         self._line("%s.next = add i64 %s, 1")
+
+    def _replace(self, columns: Sequence[tuple[str, int]], after: Sequence[str]) -> None:
+        """Numbers of the state by others where a step ended well; a run that is alone needs the old ones no more."""
+        t = self.t
+        if self.shares and t.width == 1:
+            self._line("br i1 %alive.next, label %replace, label %replaced")
+            self._begin("replace")
+            for (n, j), x in zip(columns, after, strict=True):
+                self._put(n, j, x)
+            self._line("br label %replaced")
+            self._begin("replaced")
+            return
+        for (n, j), x in zip(columns, after, strict=True):
+            self._put(n, j, self._new(f"select {t.truth} %alive.next, {t.value} {x}, {t.value} {self._get(n, j)}"))
 
     def _keep(self) -> None:
         """Keep the state that calls change themselves, if a run of the group has ended in an earlier step."""
