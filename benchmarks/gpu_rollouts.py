@@ -6,7 +6,8 @@
 RK4, steps of 1 ms, 2^20 runs, no limits; loops are projected. Speed is in G steps/s of stretches of 50 steps, host time
 from call to end (snapshot and status included), medians of 5, quartiles in brackets, for every way of rendering
 (compiler/render/gpu/rollout.py); the default is marked *. Errors are those of q and v after 50 steps, over the largest
-number, against the CPU in float64, and the largest closure error of any step.
+number, against the CPU in float64, and the largest closure error of any step. "local, compact": of a schedule with
+shorter code (ScheduleBuilder.compact); "local, 2 blocks": with 2 blocks of 64 threads on a multiprocessor at once.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ class Motion:
         problem = Problem.of(robot_of(model), q, 0.3 * v, step=H, **given)
         self.problem, self.integrator = with_stiffness(problem, Integrator("rk4"), H)
 
-    def schedule(self, dtype: str):
-        return schedule(self.problem.system, self.problem.events, "rk4", dtype)
+    def schedule(self, dtype: str, compact: bool = False):
+        return schedule(self.problem.system, self.problem.events, "rk4", dtype, compact)
 
     def key(self, dtype: str) -> str:
         return schedule_key(self.problem.system, self.problem.events, "rk4", dtype)
@@ -102,16 +103,24 @@ def measured(runs: DeviceRuns, controls: np.ndarray, repeats: int) -> np.ndarray
     return np.sort(found[1:])
 
 
+def variant(label: str, motion: Motion, dtype: str, name: str) -> GpuRollout:
+    """The time loop in a way of rendering; ", compact" or ", 2 blocks" may follow its name."""
+    way, _, more = name.partition(", ")
+    compact, resident = more == "compact", int(more.split()[0]) if more.endswith("blocks") else None
+    key = motion.key(dtype) + "compact" * compact
+    return GpuRollout(key, lambda: motion.schedule(dtype, compact), dtype, label, way=way, resident=resident)
+
+
 def speed(label: str, motion: Motion, dtype: str, n: int, ways: tuple[str, ...]) -> None:
     q, v, cpu = motion.on_cpu()
     chosen = way_of(motion.schedule(dtype))
     for way in ways or (chosen,):
         began = time.perf_counter()
-        rollout = GpuRollout(motion.key(dtype), lambda: motion.schedule(dtype), dtype, label, way=way)
+        rollout = variant(label, motion, dtype, way)
         function = rollout.function
         took = time.perf_counter() - began
         facts = f"{function.fact('registers')} reg, {function.fact('local_bytes')} local, made in {took:.1f} s"
-        line = f"{label:9s} {dtype[5:]} {way + '*' * (way == chosen):9s}"
+        line = f"{label:9s} {dtype[5:]} {way + '*' * (way == chosen):15s}"
         for runs_at_once in (n, 4096):
             runs = DeviceRuns(rollout)
             state, constants, controls = motion.arrays(dtype, runs_at_once)
@@ -182,13 +191,12 @@ def main() -> None:
     for label, model, start in cases:
         motion = Motion(model, start)
         for dtype in ("float32", "float64"):
-            ways = (
-                ("local", "merged", "inlined")
-                if options.quick and dtype == "float32"
-                else ()
-                if options.quick
-                else WAYS
-            )
+            more = () if label == "four_bar" else ("local, 2 blocks", "local, 3 blocks")
+            if label == "stewart":
+                more = ("local, compact", "merged, compact", *more)
+            ways = (*(WAYS[1:] if options.quick else WAYS), *more)
+            if options.quick and dtype == "float64":
+                ways = ("local", *more[:1])
             speed(label, motion, dtype, options.runs, ways)
     for dtype in ("float32",) if options.quick else ("float32", "float64"):
         million(10**6, dtype)

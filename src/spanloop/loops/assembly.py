@@ -363,6 +363,7 @@ def _limited(joint: Joint) -> bool:
 
 _STEPS = 12
 
+_ROUNDING = 8.0  # times the resolution: rates of closed rows that are zero but for rounding
 _TARGET, _ENOUGH = 1e-14, 1e-11  # rad, or of the loop's length: where steps end, and what must be reached
 
 
@@ -426,7 +427,12 @@ def _kept_positions(robot: Robot, q: np.ndarray) -> np.ndarray:
 def _velocity_correction(robot: Robot, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     rows = structure(robot, q[0] if len(q) else robot.model.neutral())
     J = rows.unit_rows(values(robot, "closure_jacobian", q))
-    return Weighted(robot, q, J).correction(np.einsum("nrv,nv->nr", J, v))
+    rates, rounding = np.einsum("nrv,nv->nr", J, v), np.einsum("nrv,nv->nr", np.abs(J), np.abs(v))
+    busy = np.flatnonzero(~(np.abs(rates) <= _ROUNDING * resolution(robot) * rounding).all(axis=1))
+    out = np.zeros(v.shape)
+    if len(busy):
+        out[busy] = Weighted(robot, q[busy], J[busy]).correction(rates[busy])
+    return out
 
 
 def _not_projected(robot: Robot, q: np.ndarray) -> Refusal:

@@ -54,10 +54,10 @@ def over_states(
         for name, a in zip(inputs, arrays, strict=True)
     }
     refusals = faulty_states(robot, rows)
-    good = [k for k in range(count) if k not in refusals]
-    answers, further = compute(*(a[good] for a in rows.values()))
-    refusals |= {good[k]: refusal for k, refusal in further.items()}
-    results = [_spread(a, good, count) for a in answers]
+    good = np.delete(np.arange(count), list(refusals)) if refusals else np.arange(count)
+    answers, further = compute(*(a[good] if refusals else a.copy() for a in rows.values()))
+    refusals |= {int(good[k]): refusal for k, refusal in further.items()}
+    results = [_spread(a, good, count) if len(good) < count else a for a in answers]
     refuse_states(function, list(refusals), refusals.__getitem__, leading, *results)
     return [a.reshape(leading + a.shape[1:]) for a in results]
 
@@ -103,7 +103,7 @@ def _explain(robot: Robot, name: str, x: np.ndarray) -> Refusal:
     return Refusal(Reason.NOT_FINITE, f"{name}[{k}] is {x[k]}; every number must be finite")
 
 
-def _spread(answer: np.ndarray, good: list[int], count: int) -> np.ndarray:
+def _spread(answer: np.ndarray, good: np.ndarray, count: int) -> np.ndarray:
     """The answers of the good states as rows among all states."""
     out = np.zeros((count, *answer.shape[1:]), answer.dtype)
     out[good] = answer

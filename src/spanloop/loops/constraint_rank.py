@@ -23,6 +23,9 @@ from spanloop.model import Model
 
 RANK = 1e-8
 _DEPENDENT = 1e-6  # of a dropped row of unit length: what may be independent of the kept rows; more by what is open
+_CLEAR = 1e-5  # of the largest singular value: a least one beyond it counts, however it was rounded
+_FEW = 64  # states whose singular values are found at once
+_AT_ONCE = 8192  # states: arrays of so many stay in the cache
 _LOOKS = 16  # states of a batch whose assembly is looked for
 
 
@@ -56,18 +59,58 @@ class Structure:
     def fits(self, jacobian: np.ndarray, openness: np.ndarray) -> np.ndarray:
         """At which states (n,) the redundant rows depend on the others, and these have their rank.
 
-        jacobian (n, n_rows, nv); openness (n,): the largest relative closure error.
+        jacobian (n, n_rows, nv); openness (n,): the largest relative closure error. Most states are far from both
+        bounds, which takes no singular values to see.
         """
         whole = jacobian / self.lengths[:, None] * self.dof_lengths
         kept, dropped = whole[:, self.kept], whole[:, list(self.redundant)]
+        most = _DEPENDENT + 30.0 * (self.misaligned + openness)
+        fitting = self._fits_clearly(kept, dropped, most)
+        near = np.flatnonzero(~fitting)
+        if len(near):
+            fitting[near] = self._fits_by_singular_values(kept[near], dropped[near], most[near])
+        return fitting
+
+    def _fits_clearly(self, kept: np.ndarray, dropped: np.ndarray, most: np.ndarray) -> np.ndarray:
+        """Where orthogonalised rows show that it fits by a margin; elsewhere it may fit or not.
+
+        The product of the k singular values is that of the rows' independent parts, and the mean square of all but the
+        least is at most |J|²/(k − 1): so the least is at least product / (|J|²/(k − 1))^((k − 1)/2).
+        """
+        k, n = len(self.kept), len(kept)
+        if not k or self.rank < k or n < _FEW:
+            return np.zeros(n, dtype=bool)
+        square = np.einsum("nrv,nrv->n", kept, kept)
+        rows, product = list[np.ndarray](), np.ones(n)
+        with np.errstate(all="ignore"):  # what is not finite is not clear
+            for x in kept.transpose(1, 2, 0):
+                rest = _without(x, rows)
+                size = np.sqrt(np.einsum("vn,vn->n", rest, rest))
+                product *= size
+                rows.append(rest / size)
+            clear = product > _CLEAR * np.sqrt(square) * (square / max(k - 1, 1)) ** ((k - 1) / 2)
+            for x in dropped.transpose(1, 2, 0):
+                rest = _without(x, rows)
+                clear &= np.einsum("vn,vn->n", rest, rest) <= (0.5 * most) ** 2
+        return clear
+
+    def _fits_by_singular_values(self, kept: np.ndarray, dropped: np.ndarray, most: np.ndarray) -> np.ndarray:
         _, s, Vt = np.linalg.svd(kept, full_matrices=False)
         counts = s > RANK * s.max(axis=1, initial=0.0, keepdims=True)
         Vt = Vt * counts[:, :, None]
         rest = dropped - (dropped @ np.swapaxes(Vt, 1, 2)) @ Vt
         share = np.linalg.norm(rest, axis=2).max(axis=1, initial=0.0)
         regular = counts.sum(axis=1) >= self.rank
-        fitting: np.ndarray = regular & (share <= _DEPENDENT + 30.0 * (self.misaligned + openness))
+        fitting: np.ndarray = regular & (share <= most)
         return fitting
+
+
+def _without(x: np.ndarray, rows: Sequence[np.ndarray]) -> np.ndarray:
+    """x (nv, n) without its parts along orthonormal rows, each (nv, n)."""
+    x = np.array(x, order="C")
+    for row in rows:
+        x -= np.einsum("vn,vn->n", row, x) * row
+    return x
 
 
 def structure(robot: Robot, q: np.ndarray) -> Structure:
@@ -78,6 +121,14 @@ def structure(robot: Robot, q: np.ndarray) -> Structure:
 
 def by_assembly(robot: Robot, compute: Callable[..., Computed]) -> Callable[..., Computed]:
     """compute(q, ...) for rows of states, called for the states of each assembly in turn."""
+
+    def whole(q: np.ndarray, *others: np.ndarray) -> Computed:
+        if len(q) <= _AT_ONCE:
+            return divided(q, *others)
+        parts = [slice(k, k + _AT_ONCE) for k in range(0, len(q), _AT_ONCE)]
+        found = [divided(q[part], *(x[part] for x in others)) for part in parts]
+        refusals = {part.start + k: x for part, (_, own) in zip(parts, found, strict=True) for k, x in own.items()}
+        return tuple(np.concatenate(x) for x in zip(*(answers for answers, _ in found), strict=True)), refusals
 
     def divided(q: np.ndarray, *others: np.ndarray) -> Computed:
         number = structures(robot, q)[1]
@@ -94,7 +145,7 @@ def by_assembly(robot: Robot, compute: Callable[..., Computed]) -> Callable[...,
             refusals |= {int(mine[i]): refusal for i, refusal in refused.items()}
         return tuple(answers), refusals
 
-    return divided
+    return whole
 
 
 def structures(robot: Robot, q: np.ndarray) -> tuple[list[Structure], np.ndarray]:
@@ -103,22 +154,35 @@ def structures(robot: Robot, q: np.ndarray) -> tuple[list[Structure], np.ndarray
     number = np.zeros(len(q), dtype=int)
     if not len(q) or not mechanism_of(model).n_rows:
         return [usual or _of(model, [np.zeros((0, model.nv))], general=False)], number
-    J = values(robot, "closure_jacobian", q)
-    openness = np.abs(relative_errors(robot, q)).max(axis=1, initial=0.0)
-    found, left = ([], np.arange(len(q))) if usual is None else ([usual], np.flatnonzero(~usual.fits(J, openness)))
+    found, left = ([], np.arange(len(q))) if usual is None else ([usual], _others(robot, usual, q))
+    if not len(left):
+        return found, number
+    J, openness = _rows_at(robot, q[left])
     for _ in range(_LOOKS):
         if not len(left):
             break
-        here = _of_assembly(model, q[left[0]], J[left[0]], openness[left[0]], usual)
+        here = _of_assembly(model, q[left[0]], J[0], openness[0], usual)
         known = next((k for k, x in enumerate(found) if x.redundant == here.redundant and x.rank == here.rank), None)
         mine = np.zeros(len(left), dtype=bool)
         if known is None:
             found.append(here)
-            mine = here.fits(J[left], openness[left])
+            mine = here.fits(J, openness)
         mine[0] = True
         number[left[mine]] = len(found) - 1 if known is None else known
-        left = left[~mine]
+        left, J, openness = left[~mine], J[~mine], openness[~mine]
     return found, number
+
+
+def _others(robot: Robot, usual: Structure, q: np.ndarray) -> np.ndarray:
+    """Numbers of the states among q (n, nq) that do not fit the usual structure."""
+    parts = [slice(k, k + _AT_ONCE) for k in range(0, len(q), _AT_ONCE)]
+    return np.flatnonzero(~np.concatenate([usual.fits(*_rows_at(robot, q[part])) for part in parts]))
+
+
+def _rows_at(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Jacobian (n, n_rows, nv) of all rows and the largest relative error (n,) at states q (n, nq)."""
+    openness = np.abs(relative_errors(robot, q)).max(axis=1, initial=0.0)
+    return values(robot, "closure_jacobian", q), openness
 
 
 def _of_assembly(model: Model, q: np.ndarray, J: np.ndarray, openness: float, usual: Structure | None) -> Structure:

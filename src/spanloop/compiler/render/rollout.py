@@ -19,6 +19,7 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 from typing import Any
 
+from spanloop.compiler.lower.lifetimes import shared_places
 from spanloop.compiler.lower.schedule import (
     STEP,
     TIME,
@@ -71,14 +72,15 @@ def distant(schedule: Schedule, real: str, width: int) -> tuple[dict[str, int], 
 def rollout(schedule: Schedule, real: str, width: int, pack: int = PACK, is_local: bool = False) -> str:
     """Source of `rollout` with `width` runs to a vector; pack: sines that share a vector where it has one lane.
 
-    is_local: for a GPU, where what would be on the stack is in an address space of its own.
+    is_local: for a GPU, where what would be on the stack is in an address space of its own; memory is short there, so
+    arrays that are not needed at once share it.
     """
     t = Real(real, width)
     plan_functions = _plan_functions(schedule, distant(schedule, real, width)[0] if is_local else None)
     functions = "".join(function_source(s, t, pack) for s in plan_functions.values())
     if schedule.log is not None:
         functions += append_function(t, [schedule.sizes[n] for n in schedule.log.arrays])
-    text = functions + _Loop(schedule, t, plan_functions).source()
+    text = functions + _Loop(schedule, t, plan_functions, is_local).source()
     wide = (t, t.wide(2), t.wide(pack)) if width == 1 and pack > 1 else (t,)
     masked = block_declarations(Body(t, _nothing)) if width > 1 else ""
     bits = 256 if width == 1 else width * t.size * 8
@@ -110,8 +112,8 @@ def _nothing(body, node):
 class _Loop:
     """The time loop around the functions of the plans, block after block."""
 
-    def __init__(self, schedule: Schedule, t: Real, plan_functions: dict[int, PlanFunction]):
-        self.schedule, self.t, self.plan_functions = schedule, t, plan_functions
+    def __init__(self, schedule: Schedule, t: Real, plan_functions: dict[int, PlanFunction], shares: bool):
+        self.schedule, self.t, self.plan_functions, self.shares = schedule, t, plan_functions, shares
         self.body = Body(t, _nothing)
         self.block = "entry"
         self.names = self.loops = 0
@@ -240,8 +242,11 @@ class _Loop:
 
     def _allocate(self) -> None:
         far = distant(self.schedule, self.t.real, self.t.width)[0]
+        shared = self._allocate_shared(far) if self.shares else {}
         for k, (name, size) in enumerate(self.schedule.sizes.items()):
-            if name in far:
+            if name in shared:
+                self._line(f"%m{k} = getelementptr {self.t.value}, ptr %shared, i64 {shared[name]}")
+            elif name in far:
                 self._line(f"%m{k} = getelementptr i8, ptr %memory, i64 {far[name]}")
             else:
                 self._line(f"%m{k} = alloca [{max(size, 1)} x {self.t.value}], align 64")
@@ -255,6 +260,13 @@ class _Loop:
             size = self.schedule.width(self.schedule.changed)
             self._line(f"%changed = alloca [{size} x {self.t.value}], align 64")
         self.copies = {name: f"%copy{k}" for k, name in enumerate(copied)}
+
+    def _allocate_shared(self, apart: Container[str]) -> dict[str, int]:
+        """Memory of all arrays but those apart, and where each begins in it, in numbers."""
+        in_pieces = {key for key, f in self.plan_functions.items() if len(f.segments.pieces) > 1}
+        places, size = shared_places(self.schedule, in_pieces, apart)
+        self._line(f"%shared = alloca [{max(size, 1)} x {self.t.value}], align 64")
+        return places
 
     def _copied(self, c: Call) -> list[str]:
         """Arrays that a call reads and writes where its plan, in several pieces, may read after it has written."""
@@ -532,8 +544,7 @@ class _Loop:
             done = self._new(f"and {t.truth} {done}, {x}")
         fine = self._new(f"and {t.truth} {self._new(f'and {t.truth} {kept}, {on}')}, {done}")
         self._line(f"%alive.next = and {t.truth} %alive, {fine}")
-        for (n, j), x in zip(columns, after, strict=True):
-            self._put(n, j, self._new(f"select {t.truth} %alive.next, {t.value} {x}, {t.value} {self._get(n, j)}"))
+        self._replace(columns, after)
         one = self._new(f"zext {t.truth} %alive.next to {self._vector('i64')}")
         self._line(f"%count.next = add {self._vector('i64')} %count, {one}")
         bits = "%bits"
@@ -544,6 +555,20 @@ class _Loop:
             bits = self._new(f"or {v} {bits}, {mark}")
         self._line(f"%bits.next = or {self._vector('i8')} {bits}, {self._zero('i8')}")
         self._line("%s.next = add i64 %s, 1")
+
+    def _replace(self, columns: Sequence[tuple[str, int]], after: Sequence[str]) -> None:
+        """Numbers of the state by others where a step ended well; a run that is alone needs the old ones no more."""
+        t = self.t
+        if self.shares and t.width == 1:
+            self._line("br i1 %alive.next, label %replace, label %replaced")
+            self._begin("replace")
+            for (n, j), x in zip(columns, after, strict=True):
+                self._put(n, j, x)
+            self._line("br label %replaced")
+            self._begin("replaced")
+            return
+        for (n, j), x in zip(columns, after, strict=True):
+            self._put(n, j, self._new(f"select {t.truth} %alive.next, {t.value} {x}, {t.value} {self._get(n, j)}"))
 
     def _keep(self) -> None:
         """Keep the state that calls change themselves, if a run of the group has ended in an earlier step."""

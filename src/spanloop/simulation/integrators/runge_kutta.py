@@ -24,25 +24,27 @@ def step(s: ScheduleBuilder) -> None:
     def fourth(x):
         h = x["h"][0]
         way = [h * c - (0.5 * h) * a for c, a in zip(x["v3"], x[v], strict=True)]
-        return s.system.moved(x["q2"], way), _plus(x[v], h, x["a3"]), [x["t"][0] + h]
+        middle = [b + c for b, c in zip(x["v2"], x["v3"], strict=True)]
+        rates = [a + 2.0 * (b + c) for a, b, c in zip(x["a1"], x["a2"], x["a3"], strict=True)]
+        return s.system.moved(x["q2"], way), _plus(x[v], h, x["a3"]), [x["t"][0] + h], middle, rates
 
     def last(x):
         k = x["h"][0] / 12.0
-        rows = list(zip(x[v], x["v2"], x["v3"], x["v4"], strict=True))
-        middle = [2.0 * (b + c) for _, b, c, _ in rows]
-        first = [k * (3.0 * a + m - d) for (a, _, _, d), m in zip(rows, middle, strict=True)]
-        second = [k * (m - a + 3.0 * d) for (a, _, _, d), m in zip(rows, middle, strict=True)]
-        sums = zip(x["a1"], x["a2"], x["a3"], x["a4"], strict=True)
-        return first, second, [(2.0 * k) * (a + 2.0 * (b + c) + d) for a, b, c, d in sums]
+        rows = [(a, 2.0 * m, d) for a, m, d in zip(x[v], x["v.middle"], x["v4"], strict=True)]
+        first = [k * (3.0 * a + m - d) for a, m, d in rows]
+        second = [k * (m - a + 3.0 * d) for a, m, d in rows]
+        return first, second, [(2.0 * k) * (a + d) for a, d in zip(x["a.sum"], x["a4"], strict=True)]
 
     s.accelerate("t", "q", v, "a1")
     s.call("second", ("t", "h", "q", v, "a1"), {"q2": s.nq, "v2": s.nv, "t2": 1}, second)
     s.accelerate("t2", "q2", "v2", "a2")
     s.call("third", ("h", "q", v, "v2", "a2"), {"q3": s.nq, "v3": s.nv}, third)
     s.accelerate("t2", "q3", "v3", "a3")
-    s.call("fourth", ("t", "h", "q2", v, "v3", "a3"), {"q4": s.nq, "v4": s.nv, "t4": 1}, fourth)
+    sums = {"v.middle": s.nv, "a.sum": s.nv}  # so that few arrays are carried through the fourth acceleration
+    reads = ("t", "h", "q2", v, "v2", "v3", "a1", "a2", "a3")
+    s.call("fourth", reads, {"q4": s.nq, "v4": s.nv, "t4": 1} | sums, fourth)
     s.accelerate("t4", "q4", "v4", "a4")
-    s.advance("last", ("h", v, "v2", "v3", "v4", "a1", "a2", "a3", "a4"), last)
+    s.advance("last", ("h", v, "v.middle", "v4", "a.sum", "a4"), last)
 
 
 def _times(k, x) -> list:

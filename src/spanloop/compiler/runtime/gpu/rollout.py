@@ -43,9 +43,13 @@ class GpuRollout:
         label: str = "",
         device: int = 0,
         way: str | None = None,
+        resident: int | None = None,
     ):
-        """key, label: as of a Rollout; device: number of the GPU; way: one of render.gpu.rollout.WAYS, or by length."""
-        self.key, self.label, self.way = key, label, way
+        """key, label: as of a Rollout; device: number of the GPU; way: one of render.gpu.rollout.WAYS, or by length.
+
+        resident: blocks that a multiprocessor has at once, at most: fewer threads have more of its cache each.
+        """
+        self.key, self.label, self.way, self.resident = key, label, way, resident
         self.dtype, self._real = np.dtype(checked_dtype(dtype)), REAL[checked_dtype(dtype)]
         self._make, self._number = schedule, device
 
@@ -79,9 +83,9 @@ class GpuRollout:
         return places_in(self.facts["arrays"][part])
 
     def blocks(self, runs: int) -> int:
-        """Blocks of a launch: a thread a run or, where threads have memory of their own, as many as run at once."""
-        wanted = -(-runs // THREADS)
-        return min(wanted, self.device.multiprocessors * RESIDENT // THREADS) if self.facts["memory"] else wanted
+        """Blocks of a launch: a thread a run or, where few are to be resident or have memory, as many as run at once."""
+        wanted, most = -(-runs // THREADS), self.resident or (RESIDENT // THREADS if self.facts["memory"] else 0)
+        return min(wanted, self.device.multiprocessors * most) if most else wanted
 
     def memory(self, runs: int) -> int:
         """Bytes of the threads' own memory."""
