@@ -1,7 +1,7 @@
 """Kernels on an NVIDIA GPU: agreement with the CPU's kernels, speed, latency, and nvcc on the same tape beside them.
 
-    python benchmarks/gpu.py --save FOLDER      robots of other packages as TOML files
-    python benchmarks/gpu.py --models FOLDER [--quick]
+    python benchmarks/gpu.py --save FOLDER      robots of other packages as TOML files; codes by nvcc
+    python benchmarks/gpu.py --models FOLDER [--quick] [--chosen]
 
 Speed is in G states/s of 2^20 states (eight arms: 2^19, four-bar: 2^22), medians of 7 samples of 10 launches timed by
 events, the largest distance of a quartile from its median at the end; status and NaN rows included. nvcc: the plan as
@@ -9,7 +9,7 @@ CUDA C, columns, the same checks of inputs, outputs and demands. Latency is that
 of a launch to its end: "warm" after three other launches of the same kernel, "cold" after a copy that leaves neither
 inputs nor instructions in the caches. A kernel is timed with 1 to 4 warps a state, where its plan divides; "*" is what
 is chosen. Machine code of all of them, and nvcc's, is made first, in as many processes as there are cores.
---quick leaves out the agreement of all functions of the zoo.
+--quick leaves out the agreement of all functions of the zoo; --chosen times only the code that a call of a user takes.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ from spanloop.compiler.trace import (
 )  # fmt: skip
 
 ROBOTS = ("panda", "anymal", "talos")
+MECHANISMS = ("four_bar", "stewart", "8 arms")
 REPEATS = 7
 SIZES = {"chain": (12,), "tree": (12,), "star": (6,), "n_four_bar": (4,)}  # of families
 
@@ -282,9 +283,10 @@ def copy_rate(device: Device) -> float:
 # ---- kernels with 1 to 4 warps
 
 DTYPES, LAYOUTS, WARPS = ("float32", "float64"), ("rows", "columns"), (1, 2, 3, 4)
+CHOSEN = ((None, 1),)  # warps by the size of the batch
+ALL = tuple((w, 1) for w in WARPS) + ((2, 4), (3, 4))  # warps, groups of 32 states that a block has
 COUNTS = {"8 arms": 2**19, "four_bar": 2**22}  # states; 2^20 of the others
 LATENCY = 4096  # states of a latency
-GROUPS = 4  # of 32 states, that a block may have instead of one
 
 
 def model_of(label: str, folder: str | None) -> tuple[sl.Model, list[float] | None]:
@@ -309,46 +311,54 @@ def prepared(label: str, folder: str | None, dtype: str, what: tuple) -> tuple[t
     key = (label, dtype, *what)
     model, _ = model_of(label, folder)
     if what[0] == "nvcc":
+        saved = Path(folder or ".") / f"{label}_{dtype}.cubin"
+        if saved.exists():
+            return key, saved.read_bytes()
         plan = sl.compile(model, "forward_dynamics", dtype=dtype, target="cuda").plan
         return key, nvcc_cubin(plan, "float" if dtype == "float32" else "double")
     began = time.perf_counter()
     kernel = kernel_of(model, dtype, *what)
     try:
-        kernel.code((False,) * len(kernel.inputs), 2**20)
+        for n in (2**20, LATENCY):
+            kernel.code((False,) * len(kernel.inputs), n)
     except sl.errors.UnsupportedError:
         return key, None
     return key, time.perf_counter() - began
 
 
-def prepare(labels: list[str], folder: str | None, with_nvcc: bool) -> dict[tuple, Any]:
-    """All codes; a division that is impossible is None."""
+def prepare(
+    labels: list[str], folder: str | None, with_nvcc: bool, kinds: tuple[tuple[int | None, int], ...]
+) -> dict[tuple, Any]:
+    """All codes; a division that is impossible is None. kinds: CHOSEN or ALL."""
     jobs = [(label, d, ("nvcc",)) for label in reversed(labels) for d in DTYPES if with_nvcc]
     for label in reversed(labels):  # the longest first
-        divided = WARPS if label not in ("panda", "four_bar") else (1,)
-        jobs += [(label, d, (layout, w, 1)) for d in DTYPES for layout in LAYOUTS for w in divided]
-        jobs += [(label, d, ("rows", w, GROUPS)) for d in DTYPES for w in divided[1:3]]
+        own = [x for x in kinds if label not in ("panda", "four_bar") or x[0] in (None, 1)]
+        jobs += [
+            (label, d, (layout, *x)) for d in DTYPES for layout in LAYOUTS for x in own if layout == "rows" or x[1] == 1
+        ]
     with ProcessPoolExecutor(max(2, (os.cpu_count() or 2) - 2), mp_context=get_context("spawn")) as pool:
         waiting = [pool.submit(prepared, label, folder, d, what) for label, d, what in jobs]
         return dict(x.result() for x in waiting)
 
 
-def speed(label: str, folder: str | None, made: dict[tuple, Any]) -> float:
+def speed(label: str, folder: str | None, made: dict[tuple, Any], kinds: tuple[tuple[int | None, int], ...]) -> float:
     """Print the lines of one model; the largest relative distance of a quartile from its median."""
     model, start = model_of(label, folder)
     n = COUNTS.get(label, 2**20)
     given = states(model, start, n)
     spread = 0.0
     for dtype in DTYPES:
-        few = [a[:64].astype(dtype) for a in given]
-        expected = sl.compile(model, "forward_dynamics", dtype=dtype)(*few)
+        expected = sl.compile(model, "forward_dynamics", dtype=dtype)(*(a[:64].astype(dtype) for a in given))
         for layout in LAYOUTS:
             arrays = small = None
             cells, warm, cold = [], [], []
-            for warps, groups in [(w, 1) for w in WARPS] + [(2, GROUPS), (3, GROUPS)]:
+            for warps, groups in kinds:
                 if made.get((label, dtype, layout, warps, groups)) is None:
                     continue
                 kernel = kernel_of(model, dtype, layout, warps, groups)
-                name = f"{warps}" if groups == 1 else f"{warps}x{groups}"
+                large = warps or kernel.codes.choice.large
+                few = warps or kernel.codes.choice.of_batch(LATENCY, Device.of().multiprocessors)
+                name, few_name = (f"{w}" if groups == 1 else f"{w}x{groups}" for w in (large, few))
                 if arrays is None or small is None:
                     choice = kernel.codes.choice
                     arrays, small = Arrays(kernel, given), Arrays(kernel, [a[:LATENCY] for a in given])
@@ -357,7 +367,7 @@ def speed(label: str, folder: str | None, made: dict[tuple, Any]) -> float:
                 low, middle, high = n / np.percentile(times, (75, 50, 25)) / 1e9
                 spread = max(spread, high / middle - 1.0, 1.0 - low / middle)
                 f = code.function
-                chosen = "*" if (warps, groups) == (choice.large, 1) else ""
+                chosen = "*" if (large, groups) == (choice.large, 1) else ""
                 cells.append(
                     f"{name}{chosen}: {middle:.3g} ({f.fact('registers')} reg, {f.fact('local_bytes')} local, "
                     f"{f.shared // 1024} KB)"
@@ -369,10 +379,10 @@ def speed(label: str, folder: str | None, made: dict[tuple, Any]) -> float:
                     print(f"WRONG: {label} {dtype} {layout} {name}: differs from the CPU by {error:.1e}", flush=True)
                 if layout == "rows":
                     chosen = (
-                        "*" if (warps, groups) == (choice.of_batch(LATENCY, arrays.device.multiprocessors), 1) else ""
+                        "*" if (few, groups) == (choice.of_batch(LATENCY, arrays.device.multiprocessors), 1) else ""
                     )
-                    warm.append(f"{name}{chosen}: {1e6 * np.median(latencies(arrays.device, launch, 3)):.1f}")
-                    cold.append(f"{name}{chosen}: {1e6 * np.median(latencies(arrays.device, launch, 0, 7)):.1f}")
+                    warm.append(f"{few_name}{chosen}: {1e6 * np.median(latencies(arrays.device, launch, 3)):.1f}")
+                    cold.append(f"{few_name}{chosen}: {1e6 * np.median(latencies(arrays.device, launch, 0, 7)):.1f}")
             peer = made.get((label, dtype, "nvcc"))
             if layout == "columns" and peer is not None:
                 assert arrays is not None
@@ -451,22 +461,33 @@ def first_calls(folder: str | None, labels: list[str]) -> None:
         )
 
 
+def save(folder: Path) -> None:
+    """Robots of other packages, and nvcc's codes of all models."""
+    from trees import pair
+
+    for name in ROBOTS:
+        pair(name)[0].save(str(folder / f"{name}.toml"))
+    for label in (*ROBOTS, *MECHANISMS) if shutil.which("nvcc") else ():
+        for dtype in DTYPES:
+            _, code = prepared(label, str(folder), dtype, ("nvcc",))
+            if isinstance(code, bytes):
+                (folder / f"{label}_{dtype}.cubin").write_bytes(code)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--save")
     parser.add_argument("--models")
     parser.add_argument("--only", help="names of models, separated by commas")
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--chosen", action="store_true", help="only the codes that calls take")
     parser.add_argument("--agreement", action="store_true", help="only that of all functions with the CPU")
     options = parser.parse_args()
     if options.agreement:
         agreements()
         return
     if options.save:
-        from trees import pair
-
-        for name in ROBOTS:
-            pair(name)[0].save(str(Path(options.save) / f"{name}.toml"))
+        save(Path(options.save))
         return
     began = time.perf_counter()
     device = Device.of()
@@ -474,11 +495,12 @@ def main() -> None:
         f"{device.name}, capability {device.capability}, driver CUDA {device.driver}, Python {sys.version.split()[0]}"
     )
     print(f"copy: {copy_rate(device) / 1e12:.2f} TB/s")
-    labels = [*(ROBOTS if options.models else ()), "four_bar", "stewart", "8 arms"]
+    labels = [*(ROBOTS if options.models else ()), *MECHANISMS]
     labels = [x for x in labels if not options.only or x in options.only.split(",")]
-    made = prepare(labels, options.models, shutil.which("nvcc") is not None)
+    kinds = CHOSEN if options.chosen else ALL
+    made = prepare(labels, options.models, shutil.which("nvcc") is not None, kinds)
     print(f"{len(made)} codes made in {time.perf_counter() - began:.0f} s", flush=True)
-    spread = max(speed(label, options.models, made) for label in labels)
+    spread = max(speed(label, options.models, made, kinds) for label in labels)
     print(
         f"quartiles within {100 * spread:.1f} % of the medians; {time.perf_counter() - began:.0f} s so far", flush=True
     )
