@@ -108,6 +108,8 @@ def agreement(label: str, model: sl.Model, start) -> tuple[dict[str, tuple[float
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 a, b = cpu(*given), gpu(*given)
+            if a.size and np.isnan(a).all():
+                print(f"  {label} {function} {dtype}: no state has an answer")
             if (np.isnan(a) != np.isnan(b)).any():
                 print(f"  {label} {function} {dtype}: NaN rows differ ({np.isnan(a).sum()}, {np.isnan(b).sum()})")
             scale = max(np.nanmax(np.abs(a), initial=0.0), 1e-30)

@@ -63,6 +63,18 @@ def test_columns_and_rows_of_all_sizes_agree_with_the_cpu(device, count):
     assert agrees(np.moveaxis(columns(given[0].T), -1, 0), kernel(given[0]))
 
 
+@pytest.mark.parametrize("layout", ["rows", "columns"])
+@pytest.mark.parametrize("count", [5, 70])
+def test_an_answer_without_numbers_has_its_shape(device, count, layout):
+    model = sl.zoo.quadruped()  # a tree: it has no closures
+    q = states(model, count)[0]
+    given = q.T if layout == "columns" else q
+    error = sl.compile(model, "closure_error", target="cuda", layout=layout)(given)
+    jacobian = sl.compile(model, "closure_jacobian", target="cuda", layout=layout)(given)
+    assert error.shape == ((0, count) if layout == "columns" else (count, 0))
+    assert jacobian.shape == ((0, model.nv, count) if layout == "columns" else (count, 0, model.nv))
+
+
 def test_batches_that_do_not_fit_the_memory_are_computed_in_parts(device, monkeypatch):
     model = sl.zoo.quadruped()
     given, kernel = states(model, 90), sl.compile(model, "forward_dynamics", target="cuda", warps=1)

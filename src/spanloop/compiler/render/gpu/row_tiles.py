@@ -89,6 +89,8 @@ class RowTiles:
 
     def _steps(self, size: int, thread: str) -> Iterator[_Step]:
         """The numbers of 32 rows that one of the threads moves; some are moved twice."""
+        if not size:  # the closure errors of a tree
+            return
         new, rows = self.new, WARP // size
         if pitch(size) == size:
             yield from self._in_line(size, thread)
