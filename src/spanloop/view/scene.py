@@ -208,9 +208,7 @@ def _bodies(model: Model, at: np.ndarray, folder: str | Path | None):
             large.append(repr(body.name))
         bodies.append(SceneBody(body.name, colors[k], body.inertia.mass, shapes, inertia, others))
     bodies += [
-        SceneBody(
-            bodies[b.body].name, bodies[b.body].color, 0.0, (shape,), None, segment_of=b.body, stiffness=own
-        )
+        SceneBody(bodies[b.body].name, bodies[b.body].color, 0.0, (shape,), None, segment_of=b.body, stiffness=own)
         for b in bent
         for own in [segments.stiffness_of(b.source)]
         for shape in segments.segment_shapes(b.source, size)
@@ -289,7 +287,8 @@ def extent_points(seen: Scene, at: np.ndarray) -> np.ndarray:
 def outermost(body: SceneBody, at: np.ndarray, eta: np.ndarray) -> np.ndarray:
     """Corners (n, points, 3) of a surface that are outermost at rest, bent by eta (n, modes) at poses (n, 4, 4)."""
     mesh = body.surface
-    assert mesh is not None and mesh.movement is not None
+    assert mesh is not None
+    assert mesh.movement is not None
     ways = np.array([(x, y, z) for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1)])
     used = np.unique(mesh.faces)
     own = used[np.unique((mesh.vertices[used] @ ways.T).argmax(axis=0))]

@@ -142,8 +142,7 @@ def segment_poses(model: Model, at: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def surface_coordinates(model: Model, q: np.ndarray) -> dict[int, np.ndarray]:
-    """For each surface, by its number among the bodies of the scene, the coordinates (..., n) of its modes with which it
-    is drawn, at q (..., nq)."""
+    """The coordinates (..., n) of modes with which each surface is drawn at q (..., nq), by its number in the scene."""
     out, at = {}, model.n_bodies + 1
     for bent in bent_bodies(model):
         if isinstance(bent.source, FiniteElementBody):

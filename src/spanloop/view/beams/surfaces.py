@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from spanloop.trajectory import Trajectory
 
 _SAMPLES = 200  # of a run, at which strain energy is looked at
-_STILL = 0.1  # how much the surface may move for an interface to move: shapes that move it 10 times as far are not added
+_STILL = 0.1  # what moves the surface by more than the inverse of this times the interface is not added
 _RAMP = np.array([[0x2B, 0x4C, 0x9B], [0x2E, 0xA0, 0xA8], [0xE9, 0xD3, 0x4F], [0xC8, 0x2F, 0x2A]], float)  # low to high
 
 
@@ -35,8 +35,8 @@ def surface_shape(body: FiniteElementBody, colors: np.ndarray | None = None, own
 def second_order(body: FiniteElementBody) -> tuple[np.ndarray, np.ndarray] | None:
     """P (n, r) and g (r, n, n): P ½ g η η is added to the coordinates η; None for a body without second-order field.
 
-    g: second derivatives of the displacements and, times the length of the body, rotations of its interfaces. P: the
-    least squares solution of S Δη = ½ g η η for their first derivatives S, with a small weight on motion of the surface.
+    g: second derivatives of the displacements and, times the length of the body, rotations of its interfaces. P solves
+    S Δη = ½ g η η by least squares for their first derivatives S, with a small weight on motion of the surface.
     """
     n, length = body.n, body.length
     g = np.concatenate([body.bent_shifts, length * body.bent_turns], axis=-1)

@@ -36,9 +36,8 @@ def bending(moved: MovingScene) -> Bending:
     bodies, mixes, notes = list(moved.scene.bodies), dict[Key, np.ndarray](), list[str]()
     for own, numbers in _meshes(moved):
         first = bodies[numbers[0]]
-        mesh = first.surface
-        assert mesh is not None and mesh.movement is not None
-        if mesh.movement.shape[1] <= MOST:
+        mesh, count = first.surface, len(first.stiffness)
+        if mesh is None or mesh.movement is None or count <= MOST:
             continue
         eta = np.concatenate([moved.bending[k] for k in numbers])
         mix, shapes, others = combined(mesh, eta, np.array(first.stiffness))
@@ -47,9 +46,9 @@ def bending(moved: MovingScene) -> Bending:
             bodies[k] = replace(bodies[k], shapes=(replace(first.shapes[0], mesh=replace(mesh, movement=shapes)),))
         missing = _left_out(mesh.movement, shapes, mix, eta)
         notes.append(
-            f"the surface of {first.name!r} has {mesh.movement.shape[1]} modes and is drawn with {MOST} combinations of "
-            f"them, which leave out {missing:.1g} of its largest displacement in this motion, and {others:.1g} of "
-            "displacements in which all modes have the same strain energy"
+            f"the surface of {first.name!r} has {count} modes and is drawn with {MOST} combinations. They leave "
+            f"out {missing:.1g} of its largest displacement in this motion, and {others:.1g} of displacements in which "
+            "all modes have the same strain energy"
         )
     return Bending(replace(moved.scene, bodies=tuple(bodies)), mixes, tuple(notes))
 
@@ -92,4 +91,3 @@ def _left_out(movement: np.ndarray, shapes: np.ndarray, mix: np.ndarray, eta: np
     drawn = np.einsum("vka,nk->nva", shapes[corners], rows @ mix.T, optimize=True)
     largest = np.linalg.norm(whole, axis=-1).max(initial=0.0)
     return float(np.linalg.norm(whole - drawn, axis=-1).max(initial=0.0) / largest) if largest else 0.0
-

@@ -134,7 +134,12 @@ def _frames(run: Trajectory) -> int:
     """How many frames to keep: RATE frames a second, limited by the size of the file."""
     models = (run.model, *models_of(run))
     largest = max(
-        7 * (m.n_bodies + segment_count(m) + 1) + surface_modes(m) + m.nq + 2 * m.nv + 8 * len(m.loops) + 4
+        7 * (m.n_bodies + segment_count(m) + 1)
+        + surface_modes(m)
+        + m.nq
+        + 2 * m.nv
+        + 8 * len(m.loops)
+        + 4
         + _of_contacts(m)
         for m in models
     )

@@ -237,7 +237,11 @@ def _kernel(live: LiveMotion, name: str) -> dict[str, Any]:
     if name == "bending":
         counts = {k: x.shape[-1] for k, x in segments.surface_coordinates(model, live.inputs.q).items()}
         firsts = np.cumsum([0, *counts.values()]).tolist()
-        return {"surfaces": [{"body": k, "first": at, "count": n} for (k, n), at in zip(counts.items(), firsts, strict=False)]}
+        return {
+            "surfaces": [
+                {"body": k, "first": at, "count": n} for (k, n), at in zip(counts.items(), firsts, strict=False)
+            ]
+        }
     if name == "closure":
         loops = [{"name": c.name, "first": min(c.rows), "count": len(c.rows)} for c in m.closures if len(c.rows)]
         return {"loops": [*loops, *({"name": g.name, "first": g.row, "count": 1} for g in m.gears)]}
