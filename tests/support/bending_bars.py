@@ -50,6 +50,12 @@ def hinged(part, load=0.02):
     return b.revolute("hinge", "world", "bar", "y", (0.1, 0.2, 0.3)).fixed("grip", "bar.tip", "load").build()
 
 
+def under_a_force(part, shift):
+    """The coordinates with which a force at the tip moves it by a shift (3,) [m]."""
+    softness = part.shifts[0] / part.stiffness[:, None]
+    return softness @ np.linalg.solve(part.shifts[0].T @ softness, shift)
+
+
 def still_run(model, rows):
     """States q (n, nq) as a run of a sample every 20 ms."""
     rows = np.atleast_2d(rows)
