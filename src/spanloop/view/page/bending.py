@@ -45,10 +45,10 @@ def bending(moved: MovingScene) -> Bending:
         for k in numbers:
             bodies[k] = replace(bodies[k], shapes=(replace(first.shapes[0], mesh=replace(mesh, movement=shapes)),))
         missing = _left_out(mesh.movement, shapes, mix, eta)
+        here = f"{missing:.1g} of its largest displacement in this motion, and " if len(eta) > len(numbers) else ""
         notes.append(
             f"the surface of {first.name!r} has {count} modes and is drawn with {MOST} combinations. They leave "
-            f"out {missing:.1g} of its largest displacement in this motion, and {others:.1g} of displacements in which "
-            "all modes have the same strain energy"
+            f"out {here}{others:.1g} of displacements in which all modes have the same strain energy"
         )
     return Bending(replace(moved.scene, bodies=tuple(bodies)), mixes, tuple(notes))
 
