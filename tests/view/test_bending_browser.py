@@ -14,6 +14,7 @@ pytest.importorskip("skfem")
 from bending_bars import PageSurface, SoftBar, hinged, still_run, under_a_force
 
 import spanloop as sl
+from spanloop.view.beams.segments import surface_coordinates
 from spanloop.view.page.live.live_page import write_live
 
 NEEDED = os.environ.get("SPANLOOP_BROWSER") == "required"  # then a missing browser is a failure
@@ -228,8 +229,6 @@ def test_a_live_page_bends_as_its_state_says_and_is_pulled_at_its_interface(open
     data = json.loads(browser.evaluate(DATA))
     drawn = PageSurface(data)
     corners, _ = shaded(browser, drawn.k)
-    from spanloop.view.beams.segments import surface_coordinates
-
     (eta,) = surface_coordinates(model, q).values()
     pose = sl.Dynamics(model).pose(q, "bar")
     local = drawn.rest + np.einsum("vka,k->va", drawn.shapes, eta)
@@ -251,13 +250,25 @@ def test_more_modes_than_shapes_are_drawn_with_what_the_note_says(opened, soft, 
     rows = np.tile(model.neutral(), (3, 1))
     eta = 0.02 * rng.normal(size=(3, part.n)) * np.sqrt(part.stiffness.min() / part.stiffness)
     rows[:, model.q_slice("bar.modes")] = eta
-    browser = opened(still_run(model, rows).page(tmp_path / "many.html"))
+    path = still_run(model, rows).page(tmp_path / "many.html", live={"first": "recorded"})
+    browser = opened(path, READY + " && spanloop.live && spanloop.live.ready")
     drawn = PageSurface(json.loads(browser.evaluate(DATA)))
     assert (part.n, drawn.count) == (18, 16)
     assert "has 18 modes and is drawn with 16 combinations" in browser.evaluate("document.body.textContent")
     at_sample(browser, 1)
     corners, _ = shaded(browser, drawn.k)
     np.testing.assert_allclose(corners, drawn.vertices(1)[drawn.faces], atol=2e-6)
+    # the same surface, live
+    browser.evaluate("spanloop.live.choose(true); spanloop.live.play(false); spanloop.live.reset()")
+    browser.evaluate("for (let k = 0; k < 5; k++) spanloop.live.single(); spanloop.stage.move(0)")
+    q = np.array(json.loads(browser.evaluate("JSON.stringify([...spanloop.live.run.view('q')])")))
+    pose = sl.Dynamics(model).pose(q, "bar")
+    eta = q[model.q_slice("bar.modes")]
+    local = drawn.rest + np.einsum("vka,k->va", drawn.shapes, drawn.mix @ eta)
+    corners, _ = shaded(browser, drawn.k)
+    np.testing.assert_allclose(corners, (local @ pose[:3, :3].T + pose[:3, 3])[drawn.faces], atol=2e-6)
+    assert np.abs(eta - rows[0, model.q_slice("bar.modes")]).max() > 1e-4  # it has moved on
+    assert np.abs(local - drawn.rest).max() > 1e-3
 
 
 def test_the_page_of_modes_bends(opened, run, tmp_path):

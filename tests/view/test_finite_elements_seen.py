@@ -1,6 +1,7 @@
 """Surfaces of bodies from finite elements: one mesh that moves with the modes, and colours of the strain energy."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -298,3 +299,32 @@ def test_a_surface_has_the_pose_of_its_body(model):
 def test_rigid_meshes_do_not_bend():
     mesh = Mesh.of(np.eye(3), np.array([[0, 1, 2]]))
     assert mesh.bent(np.ones(2)) is mesh
+
+
+def test_a_run_whose_joints_change_draws_the_surface_of_each_segment(model):
+    locked = model.lock("hinge")
+    first = still_run(model, swung(model, 0.01, 2))
+    second = still_run(locked, swung_modes(locked, 0.02, 3))
+    times = first.times[-1] + second.times
+    segment = replace(second.segments[0], times=times, model=locked)
+    run = first.changed(segments=(*first.segments, segment))
+    moved = moving_scene(run)
+    found = [k for k, b in enumerate(moved.scene.bodies) if b.surface is not None]
+    assert sorted(moved.bending) == found
+    assert len(found) == 2
+    shown = moved.present[moved.segments]
+    for k, own in zip(found, (slice(0, 2), slice(2, 5)), strict=True):
+        assert shown[own, k].all()
+        assert np.abs(moved.bending[k][own]).max() > 0.0
+        outside = np.delete(moved.bending[k], np.arange(5)[own], axis=0)
+        assert not outside.any()
+        assert not np.delete(shown[:, k], np.arange(5)[own]).any()
+    assert len([b for b in pictured(run)["bodies"] if "eta" in b]) == 2
+
+
+def swung_modes(model, size, count):
+    """States (count, nq) in which the modes alone move."""
+    part = next(j.kind.source for j in model.joints if j.kind.bends)
+    rows = np.tile(model.neutral(), (count, 1))
+    rows[:, model.q_slice("bar.modes")] = np.linspace(0.5, 1.0, count)[:, None] * under_a_force(part, (0.0, 0.0, size))
+    return rows
