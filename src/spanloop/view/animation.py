@@ -13,6 +13,7 @@ import numpy as np
 from spanloop.errors import InputError, SpanloopError
 from spanloop.model.files.file_io import write_file
 from spanloop.view import palette
+from spanloop.view.beams.patches import patches
 from spanloop.view.body_shapes import Shape
 from spanloop.view.contact_forces import COLORS, ContactForces, contact_forces
 from spanloop.view.moving_scene import MovingScene, moving_scene
@@ -184,10 +185,12 @@ def _strokes(moved: MovingScene) -> list[Stroke]:
     out = [
         s
         for k, body in enumerate(seen.bodies)
-        for shape in (() if _is_segment(body) else body.shapes)
+        for shape in (() if body.segment_of is not None else body.shapes)
         for s in _of_shape(shape, at[:, k], shape.color or body.color, present[:, k])
     ]
-    for k in dict.fromkeys(b.segment_of for b in seen.bodies if _is_segment(b)):
+    for k, eta in moved.bending.items():
+        out += _of_surface(seen.bodies[k], at[:, k], eta, present[:, k])
+    for k in dict.fromkeys(b.segment_of for b in seen.bodies if b.segment_of is not None and b.surface is None):
         row = [i for i, b in enumerate(seen.bodies) if b.segment_of == k]
         out.append(_of_segments([seen.bodies[i] for i in row], at[:, row], present[:, k]))
     for p in seen.patches:
@@ -200,11 +203,6 @@ def _strokes(moved: MovingScene) -> list[Stroke]:
         nearest = float(np.nanmean(VIEW.nearness(place))) + seen.size
         out.append(Stroke(ends, 0.045 * seen.size, palette.CLOSED, False, nearest, closed[:, k]))
     return out
-
-
-def _is_segment(body: SceneBody) -> bool:
-    """Whether a body of the scene is part of a beam; patches of finite elements are drawn one by one."""
-    return body.segment_of is not None and all(s.mesh is None for s in body.shapes)
 
 
 def _force_strokes(touching: ContactForces, size: float) -> list[Stroke]:
@@ -250,6 +248,15 @@ def _of_shape(shape: Shape, at: np.ndarray, color: str, shown: np.ndarray) -> li
     local = corners @ own[:3, :3].T + own[:3, 3]
     world = np.einsum("nij,cj->nci", at[:, :3, :3], local) + at[:, None, :3, 3]
     return [Stroke(world, width, color, closed, float(np.nanmean(VIEW.nearness(world))), shown)]
+
+
+def _of_surface(body: SceneBody, at: np.ndarray, eta: np.ndarray, shown: np.ndarray) -> list[Stroke]:
+    """A surface that bends by eta (n, modes), at poses (n, 4, 4): the outlines of its patches."""
+    assert body.surface is not None
+    found = patches(body.surface)
+    world = at[:, None] @ found.poses(eta)
+    shapes = [replace(body.shapes[0], mesh=mesh) for mesh in found.meshes]
+    return [s for k, shape in enumerate(shapes) for s in _of_shape(shape, world[:, k], body.color, shown)]
 
 
 def _of_segments(row: list[SceneBody], at: np.ndarray, shown: np.ndarray) -> Stroke:

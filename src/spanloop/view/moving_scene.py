@@ -20,10 +20,10 @@ from spanloop.trajectory.events import STOP, EventTable
 from spanloop.trajectory.segment_models import robot_of
 from spanloop.trajectory.topologies import has_same_joints, model_of, with_carried
 from spanloop.view import palette
-from spanloop.view.beams.segments import bent_bodies
+from spanloop.view.beams.segments import bent_bodies, surface_coordinates
 from spanloop.view.beams.surfaces import with_strain_colors
 from spanloop.view.contact_shapes import SceneSurface
-from spanloop.view.scene import Scene, SceneBody, SceneClosure, extent_points, poses, scene
+from spanloop.view.scene import Scene, SceneBody, SceneClosure, extent_points, outermost, poses, scene
 from spanloop.view.surface_patches import patches
 from spanloop.view.window import next_known
 
@@ -71,7 +71,8 @@ class MovingScene:
     segments (n,): the segment of each sample. For each segment: present (s, n_bodies + 1), closed (s, n_closures),
     broken (s, n_closures): grasps that have broken and do not hold again, held (s, n_holds): stops that are touched and
     couplings that are closed.
-    A loop that holds at a frame that it has captured is a closure of its own, of the same name.
+    A loop that holds at a frame that it has captured is a closure of its own, of the same name. bending: for each
+    surface that bends, by its number in `bodies`, the coordinates (n, modes) of its modes; 0 while it is absent.
     """
 
     scene: Scene
@@ -83,11 +84,19 @@ class MovingScene:
     holds: tuple[SceneHold, ...]
     held: np.ndarray
     events: tuple[SceneEvent, ...]
+    bending: dict[int, np.ndarray]
 
     def corners(self) -> np.ndarray:
-        """Corners (n, points, 3) of the boxes around all shapes [m]; NaN while a body is absent."""
-        here = self.present[self.segments][..., None, None]
-        return extent_points(self.scene, np.where(here, self.poses, np.nan))
+        """Corners (n, points, 3) of the boxes around all shapes [m], and the outermost of surfaces that bend; NaN while
+        a body is absent."""
+        at = np.where(self.present[self.segments][..., None, None], self.poses, np.nan)
+        return np.concatenate(
+            [
+                extent_points(self.scene, at),
+                *(outermost(self.scene.bodies[k], at[:, k], eta) for k, eta in self.bending.items()),
+            ],
+            axis=1,
+        )
 
     @cached_property
     def changes(self) -> bool:
@@ -102,12 +111,13 @@ def moving_scene(run: Trajectory, folder: str | Path | None = None) -> MovingSce
     segments = np.repeat(np.arange(len(models)), [len(s) for s in run.segments])
     if has_same_joints(run):
         seen = with_strain_colors(scene(run.model, run.q[0], folder), run, bent_bodies(run.model))
-        at = poses(run.robot, run.q)
+        at, bending = poses(run.robot, run.q), surface_coordinates(run.model, run.q)
         numbers = [run.model.body_number] * len(models)
         there = np.ones((len(models), len(seen.bodies)), bool)
     else:
         seen, numbers, there, places = _side_by_side(run, models, folder)
         at = _held(run, seen, places, segments)
+        bending = _bending(run, seen, places, segments)
     for k, s in enumerate(run.segments):
         there[k, [numbers[k][name] for name in with_carried(models[k], s.absent)]] = False
     there = there[:, [k if b.segment_of is None else b.segment_of for k, b in enumerate(seen.bodies)]]
@@ -118,7 +128,7 @@ def moving_scene(run: Trajectory, folder: str | Path | None = None) -> MovingSce
     held = np.array([[name in (s.closed or ()) for name in switches] for s in run.segments], bool)
     held = held.reshape(len(models), len(holds))
     broken = _broken(run, seen, closed)
-    return MovingScene(seen, at, segments, there, closed, broken, holds, held, events)
+    return MovingScene(seen, at, segments, there, closed, broken, holds, held, events, bending)
 
 
 # ---- segments with different joints
@@ -180,6 +190,15 @@ def _held(run: Trajectory, seen: Scene, places: list[list[int]], segments: np.nd
         if 0 < len(known) < len(at):
             at[:, b] = at[next_known(known, len(at)), b]
     return at
+
+
+def _bending(run: Trajectory, seen: Scene, places: list[list[int]], segments: np.ndarray) -> dict[int, np.ndarray]:
+    """Coordinates (n, modes) of each surface; of one that a segment lacks, 0."""
+    out = {k: np.zeros((len(segments), len(b.stiffness))) for k, b in enumerate(seen.bodies) if b.surface is not None}
+    for k, s in enumerate(run.segments):
+        for own, eta in surface_coordinates(model_of(run, s), s.q).items():
+            out[places[k][own]][segments == k] = eta
+    return out
 
 
 # ---- loops

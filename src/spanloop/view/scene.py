@@ -24,6 +24,7 @@ from spanloop.view.beams import segments
 from spanloop.view.body_shapes import Shape, axis_of
 from spanloop.view.contact_shapes import SceneSurface, contact_shapes, place_of, surfaces
 from spanloop.view.marks import Marks
+from spanloop.view.meshes.mesh import Mesh
 from spanloop.view.surface_patches import ScenePatch, patches
 
 LARGEST_INERTIA = 0.2  # half axis of an ellipsoid at most, in sizes of the mechanism
@@ -35,7 +36,7 @@ ABSURD_INERTIA = 1.0  # half axis that no body of the mechanism can have, in its
 class SceneBody:
     """A body: name, colour ("#rrggbb") of shapes without one, mass [kg], shapes in its frame, the ellipsoid of its
     inertia, if any, and the shapes of its contacts that are not among them. A segment of a flexible body: of which
-    (number in `bodies`)."""
+    (number in `bodies`); a surface that bends: the stiffness of its modes."""
 
     name: str
     color: str
@@ -44,6 +45,13 @@ class SceneBody:
     inertia: Shape | None
     contacts: tuple[Shape, ...] = ()
     segment_of: int | None = None
+    stiffness: tuple[float, ...] = ()
+
+    @property
+    def surface(self) -> Mesh | None:
+        """The mesh that bends, if this is one."""
+        mesh = self.shapes[0].mesh if self.segment_of is not None else None
+        return mesh if mesh is not None and mesh.movement is not None else None
 
 
 @dataclass(frozen=True)
@@ -200,8 +208,9 @@ def _bodies(model: Model, at: np.ndarray, folder: str | Path | None):
             large.append(repr(body.name))
         bodies.append(SceneBody(body.name, colors[k], body.inertia.mass, shapes, inertia, others))
     bodies += [
-        SceneBody(bodies[b.body].name, bodies[b.body].color, 0.0, (shape,), None, segment_of=b.body)
+        SceneBody(bodies[b.body].name, bodies[b.body].color, 0.0, (shape,), None, segment_of=b.body, stiffness=own)
         for b in bent
+        for own in [segments.stiffness_of(b.source)]
         for shape in segments.segment_shapes(b.source, size)
     ]
     if large:
@@ -273,6 +282,18 @@ def poses(robot: Dynamics, q: ArrayLike) -> np.ndarray:
 def extent_points(seen: Scene, at: np.ndarray) -> np.ndarray:
     """Corners (n, points, 3) of the boxes around all shapes, at poses (n, n_bodies + 1, 4, 4)."""
     return _placed_corners([b.shapes for b in seen.bodies], at)
+
+
+def outermost(body: SceneBody, at: np.ndarray, eta: np.ndarray) -> np.ndarray:
+    """Corners (n, points, 3) of a surface that are outermost at rest, bent by eta (n, modes) at poses (n, 4, 4)."""
+    mesh = body.surface
+    assert mesh is not None
+    assert mesh.movement is not None
+    ways = np.array([(x, y, z) for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1)])
+    used = np.unique(mesh.faces)
+    own = used[np.unique((mesh.vertices[used] @ ways.T).argmax(axis=0))]
+    local = mesh.vertices[own] + np.einsum("vka,nk->nva", mesh.movement[own], eta)
+    return np.asarray(np.einsum("nij,ncj->nci", at[:, :3, :3], local) + at[:, None, :3, 3])
 
 
 def _placed_corners(shapes: Sequence[tuple[Shape, ...]], at: np.ndarray) -> np.ndarray:

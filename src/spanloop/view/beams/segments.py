@@ -1,8 +1,9 @@
-"""Segments of flexible bodies: each is drawn as a row of short rigid shapes that follow its bent axis.
+"""Segments of flexible bodies: a beam is drawn as a row of short rigid shapes that follow its bent axis.
 
 Stations divide the axis of a body. A segment reaches from one station to the next: its origin is in their middle, its x
 axis along the chord, and it turns with the sections. Segments are bodies of the scene like others, after those of the
-model, so that a renderer needs to know nothing of bending.
+model, so that a renderer needs to know nothing of bending. A body from finite elements has one segment in their stead:
+its surface, in the frame of the body, whose mesh moves with the modes (surfaces.py).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from spanloop.flexible.body import Stations
 from spanloop.flexible.finite_element_body import FiniteElementBody
 from spanloop.model import Model
 from spanloop.view.beams import surfaces
+from spanloop.view.beams.patches import patches
 from spanloop.view.body_shapes import Shape, rod
 
 MOST, LEAST = 16, 4  # segments of a beam, and of each of its pieces
@@ -61,10 +63,17 @@ def section_turns(model: Model) -> np.ndarray:
     for j in model.joints:
         if j.kind.bends and getattr(j.kind, "source", None) is not None:
             source = j.kind.source  # type: ignore[attr-defined]
-            at = stations(source) if _is_drawn(source) else source.stations()
-            turns = np.linalg.norm(at.rotations, axis=-1)
+            turns = np.linalg.norm(_places(source).rotations, axis=-1)
             out[model.v_slice(j.name)] = turns.max(axis=0)
     return out
+
+
+def _places(source: BeamPiece | FiniteElementBody) -> Stations:
+    """Places all over a flexible body, or its nodes where it is not drawn."""
+    if isinstance(source, BeamPiece):
+        return stations(source)
+    mesh = surfaces.surface_shape(source).mesh if _is_drawn(source) else None
+    return patches(mesh).stations if mesh is not None else source.stations()
 
 
 def segment_count(model: Model) -> int:
@@ -72,24 +81,29 @@ def segment_count(model: Model) -> int:
     return sum(shape_count(bent.source) for bent in bent_bodies(model))
 
 
+def surface_modes(model: Model) -> int:
+    """How many modes the surfaces of a model have."""
+    return sum(b.source.n for b in bent_bodies(model) if isinstance(b.source, FiniteElementBody))
+
+
 def shape_count(source: BeamPiece | FiniteElementBody) -> int:
-    """How many segments of a beam, or patches of finite elements, are drawn."""
-    return len(stations(source).positions) - isinstance(source, BeamPiece)
+    """How many segments of a beam are drawn; one surface of finite elements."""
+    return len(stations(source).positions) - 1 if isinstance(source, BeamPiece) else 1
 
 
 @lru_cache(maxsize=64)
-def stations(source: BeamPiece | FiniteElementBody) -> Stations:
-    """The stations between which the segments of a flexible body lie; segments are no shorter than they are thick.
-
-    Of finite elements the middles of patches.
-    """
-    if isinstance(source, FiniteElementBody):
-        return surfaces.surface(source).stations
+def stations(source: BeamPiece) -> Stations:
+    """The stations between which the segments of a beam lie; segments are no shorter than they are thick."""
     beam = source.beam
     length = beam.length / beam.pieces
     thickness = max(max(s.outline) for s in beam.sections)
     most = max(MOST // beam.pieces, LEAST)
     return source.stations(int(np.clip(2.0 * length / thickness, LEAST, most)) if thickness else most)
+
+
+def stiffness_of(source: BeamPiece | FiniteElementBody) -> tuple[float, ...]:
+    """The stiffness of the modes with which a surface bends; nothing of a beam, whose segments are rigid."""
+    return () if isinstance(source, BeamPiece) else tuple(source.stiffness.tolist())
 
 
 def widths(source: BeamPiece | FiniteElementBody, size: float) -> tuple[np.ndarray, bool]:
@@ -107,7 +121,7 @@ def segment_shapes(source: BeamPiece | FiniteElementBody, size: float) -> list[S
     Round segments between others end in balls, which fill the bend; boxes overlap.
     """
     if isinstance(source, FiniteElementBody):
-        return surfaces.patch_shapes(source)
+        return [surfaces.surface_shape(source)]
     sizes, is_round = widths(source, size)
     lengths = np.linalg.norm(np.diff(stations(source).positions, axis=0), axis=1)
     out = []
@@ -127,13 +141,21 @@ def segment_poses(model: Model, at: np.ndarray, q: np.ndarray) -> np.ndarray:
     return np.concatenate(found, axis=-3) if found else np.zeros((*at.shape[:-3], 0, 4, 4))
 
 
+def surface_coordinates(model: Model, q: np.ndarray) -> dict[int, np.ndarray]:
+    """The coordinates (..., n) of modes with which each surface is drawn at q (..., nq), by its number in the scene."""
+    out, at = {}, model.n_bodies + 1
+    for bent in bent_bodies(model):
+        if isinstance(bent.source, FiniteElementBody):
+            out[at] = surfaces.drawn_coordinates(bent.source, q[..., bent.q])
+        at += shape_count(bent.source)
+    return out
+
+
 def _local_poses(source: BeamPiece | FiniteElementBody, eta: np.ndarray) -> np.ndarray:
     """Poses (..., k, 4, 4) of the segments of a flexible body in its frame, at modal coordinates (..., n)."""
-    places, turns = stations(source).placed(eta)
     if isinstance(source, FiniteElementBody):
-        whole = np.zeros((*places.shape[:-1], 4, 4))
-        whole[..., :3, :3], whole[..., :3, 3], whole[..., 3, 3] = turns, places, 1.0
-        return whole
+        return np.broadcast_to(np.eye(4), (*eta.shape[:-1], 1, 4, 4))
+    places, turns = stations(source).placed(eta)
     x = _unit(np.diff(places, axis=-2))
     y = turns[..., 1:, :, 1] + turns[..., :-1, :, 1]
     y = _unit(y - (x * y).sum(axis=-1, keepdims=True) * x)

@@ -1,84 +1,61 @@
-"""Surfaces of bodies from finite elements: patches of triangles that follow the shape, coloured by strain energy.
+"""Surfaces of bodies from finite elements: one mesh whose corners move with the modes, coloured by strain energy.
 
-Each patch moves rigidly with the mean motion of its corners, so that every renderer draws it as it draws bodies. Small
-gaps open between patches of a body that bends far.
+A corner is at x + Σ φ_i η_i in the frame of its body. The second-order displacements of interfaces, by which frames and
+what they carry are placed, have no field over the surface; the shapes that displace the interfaces just so are added to
+η instead, so that the surface ends where its frames are.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanloop.flexible.body import Stations
 from spanloop.flexible.finite_element_body import FiniteElementBody
-from spanloop.flexible.particles import skew
 from spanloop.view.body_shapes import Shape
 from spanloop.view.meshes.mesh import Mesh
 
 if TYPE_CHECKING:
     from spanloop.trajectory import Trajectory
 
-MOST = 48  # patches of a body
 _SAMPLES = 200  # of a run, at which strain energy is looked at
+_STILL = 0.1  # what moves the surface by more than the inverse of this times the interface is not added
 _RAMP = np.array([[0x2B, 0x4C, 0x9B], [0x2E, 0xA0, 0xA8], [0xE9, 0xD3, 0x4F], [0xC8, 0x2F, 0x2A]], float)  # low to high
 
 
-@dataclass(frozen=True, eq=False)
-class Surface:
-    """Patches of a body: the triangles of each, and where their middles are and how they move with the modes."""
-
-    triangles: tuple[np.ndarray, ...]
-    stations: Stations
+def surface_shape(body: FiniteElementBody, colors: np.ndarray | None = None, owner: str = "") -> Shape:
+    """The surface in the body's frame; colors (triangles,): 0xrrggbb of each; owner: of the colours."""
+    mesh = replace(Mesh.of(body.vertices, body.triangles, colors), movement=body.movement)
+    return Shape("mesh", (1.0, 1.0, 1.0), file=f"surface {body.digest} {owner}", derived=True, mesh=mesh)
 
 
 @lru_cache(maxsize=64)
-def surface(body: FiniteElementBody) -> Surface:
-    """The patches of a body that has triangles."""
-    parts = _divided(body.vertices[body.triangles].mean(axis=1))
-    n = body.n
-    places, shifts, turns = [], [], []
-    for part in parts:
-        own = np.unique(body.triangles[part])
-        x = body.vertices[own]
-        middle = x.mean(axis=0)
-        R = np.concatenate([np.broadcast_to(np.eye(3), (len(own), 3, 3)), -skew(x - middle)], axis=-1).reshape(-1, 6)
-        motion = np.linalg.pinv(R, rcond=1e-6) @ body.movement[own].transpose(0, 2, 1).reshape(-1, n)
-        places.append(middle)
-        shifts.append(motion[:3].T)
-        turns.append(motion[3:].T)
-    second = np.zeros((len(parts), n, n, 3))
-    return Surface(tuple(parts), Stations(np.array(places), np.array(shifts), np.array(turns), second, second))
+def second_order(body: FiniteElementBody) -> tuple[np.ndarray, np.ndarray] | None:
+    """P (n, r) and g (r, n, n): P ½ g η η is added to the coordinates η; None for a body without second-order field.
+
+    g: second derivatives of the displacements and, times the length of the body, rotations of its interfaces. P solves
+    S Δη = ½ g η η by least squares for their first derivatives S, with a small weight on motion of the surface.
+    """
+    n, length = body.n, body.length
+    g = np.concatenate([body.bent_shifts, length * body.bent_turns], axis=-1)
+    if not g.any():
+        return None
+    S = np.concatenate([body.shifts, length * body.turns], axis=-1).transpose(0, 2, 1).reshape(-1, n)
+    moved = body.movement.transpose(0, 2, 1).reshape(-1, n)
+    weight = _STILL**2 / max(len(body.vertices), 1)
+    P = np.linalg.pinv(S.T @ S + weight * moved.T @ moved, rcond=1e-12, hermitian=True) @ S.T
+    return P, np.moveaxis(g, -1, 1).reshape(-1, n, n)
 
 
-def _divided(centers: np.ndarray) -> list[np.ndarray]:
-    """Numbers of the triangles of each patch: halves of halves across the longest side."""
-    parts = [np.arange(len(centers))]
-    while len(parts) < MOST:
-        k = int(np.argmax([np.ptp(centers[p], axis=0).max() if len(p) > 8 else 0.0 for p in parts]))
-        own = parts[k]
-        if len(own) <= 8:
-            break
-        along = centers[own, int(np.argmax(np.ptp(centers[own], axis=0)))]
-        below = along < np.median(along)
-        if not below.any() or below.all():
-            break
-        parts[k : k + 1] = [own[below], own[~below]]
-    return parts
-
-
-def patch_shapes(body: FiniteElementBody, shares: np.ndarray | None = None) -> list[Shape]:
-    """The mesh of each patch in its frame; shares (triangles,) from 0 to 1: how they are coloured."""
-    found = surface(body)
-    out = []
-    for part, middle in zip(found.triangles, found.stations.positions, strict=True):
-        nodes, faces = np.unique(body.triangles[part], return_inverse=True)
-        colors = None if shares is None else ramp(shares[part])
-        mesh = Mesh.of(body.vertices[nodes] - middle, faces.reshape(-1, 3), colors)
-        out.append(Shape("mesh", (1.0, 1.0, 1.0), derived=True, mesh=mesh))
-    return out
+def drawn_coordinates(body: FiniteElementBody, eta: np.ndarray) -> np.ndarray:
+    """The coordinates (..., n) with which a surface is drawn, at modal coordinates eta (..., n)."""
+    found = second_order(body)
+    if found is None:
+        return np.asarray(eta, float)
+    P, g = found
+    return np.asarray(eta + 0.5 * np.einsum("ir,rjk,...j,...k->...i", P, g, eta, eta, optimize=True))
 
 
 def ramp(shares: np.ndarray) -> np.ndarray:
@@ -97,27 +74,26 @@ def largest_energies(body: FiniteElementBody, eta: np.ndarray) -> np.ndarray:
     return np.asarray(found.max(axis=0, initial=0.0))
 
 
-def coloured_shapes(body: FiniteElementBody, run: Trajectory, q: slice) -> list[Shape]:
-    """The patches with the largest strain energy over a run as colours, from none to the most."""
+def coloured_shape(body: FiniteElementBody, run: Trajectory, q: slice, owner: str) -> Shape:
+    """The surface with the largest strain energy over a run as colours, from none to the most."""
     if not len(body.energies):
-        return patch_shapes(body)
+        return surface_shape(body)
     found = largest_energies(body, run.q[..., q])
     most = float(found.max(initial=0.0))
-    return patch_shapes(body, np.sqrt(found / most) if most else np.zeros(len(found)))
+    return surface_shape(body, ramp(np.sqrt(found / most) if most else np.zeros(len(found))), owner)
 
 
 def with_strain_colors(seen, run: Trajectory, bent):
     """The scene of a run, with the surfaces of bodies from finite elements in the colours of their strain energy.
 
-    bent: the flexible bodies of its model; patches come after the bodies of the model, in that order.
+    bent: the flexible bodies of its model; surfaces come after the bodies of the model, in that order.
     """
     from spanloop.view.beams.segments import shape_count
 
     bodies, at = list(seen.bodies), run.model.n_bodies + 1
     for b in bent:
-        count = shape_count(b.source)
         if isinstance(b.source, FiniteElementBody):
-            for k, shape in enumerate(coloured_shapes(b.source, run, b.q)):
-                bodies[at + k] = replace(bodies[at + k], shapes=(shape,))
-        at += count
+            shape = coloured_shape(b.source, run, b.q, bodies[at].name)
+            bodies[at] = replace(bodies[at], shapes=(shape,))
+        at += shape_count(b.source)
     return replace(seen, bodies=tuple(bodies))

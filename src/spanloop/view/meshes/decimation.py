@@ -41,7 +41,7 @@ def decimated(mesh: Mesh, most: int) -> Mesh:
         return mesh if cells is None else _box(low, high, mesh)
     number, faces, kept = cells
     vertices = _corners(mesh, number, coarse)
-    return Mesh(vertices, faces, mesh.colors[kept])
+    return Mesh(vertices, faces, mesh.colors[kept], _movement(mesh, number))
 
 
 def _chosen(mesh: Mesh, most: int) -> Mesh:
@@ -52,7 +52,8 @@ def _chosen(mesh: Mesh, most: int) -> Mesh:
     enough = _COVERED * 2.0 * (x * y + y * z + z * x) / max(area, 1e-300) * len(mesh.faces)
     which = np.linspace(0, len(mesh.faces) - 1, int(min(most, max(enough, 200.0)))).astype(np.int64)
     used, faces = np.unique(mesh.faces[which], return_inverse=True)
-    return Mesh(mesh.vertices[used], faces.reshape(-1, 3), mesh.colors[which])
+    movement = None if mesh.movement is None else mesh.movement[used]
+    return Mesh(mesh.vertices[used], faces.reshape(-1, 3), mesh.colors[which], movement)
 
 
 def _clustered(mesh: Mesh, low: np.ndarray, cell: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -96,9 +97,21 @@ def _corners(mesh: Mesh, number: np.ndarray, cell: float) -> np.ndarray:
     return mean + np.clip(move, -0.5 * cell, 0.5 * cell)
 
 
+def _movement(mesh: Mesh, number: np.ndarray) -> np.ndarray | None:
+    """The mean movement (clusters, modes, 3) of the corners of each cluster; None for a rigid mesh."""
+    if mesh.movement is None:
+        return None
+    used = np.unique(mesh.faces)
+    total = np.zeros((int(number.max()) + 1, *mesh.movement.shape[1:]))
+    np.add.at(total, number[used], mesh.movement[used])
+    counts = np.bincount(number[used], minlength=len(total))
+    return np.asarray(total / np.maximum(counts, 1)[:, None, None])
+
+
 def _box(low: np.ndarray, high: np.ndarray, mesh: Mesh) -> Mesh:
     """The box around a mesh that no grid divides well."""
     corners = np.array([[(low, high)[k >> i & 1][i] for i in range(3)] for k in range(8)])
     sides = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
     faces = np.array([t for a, b, c, d in sides for t in ((a, b, c), (a, c, d))])
-    return Mesh(corners, faces, np.full(12, mesh.colors[0]))
+    mean = None if mesh.movement is None else np.broadcast_to(mesh.movement.mean(axis=0), (8, *mesh.movement.shape[1:]))
+    return Mesh(corners, faces, np.full(12, mesh.colors[0]), mean)

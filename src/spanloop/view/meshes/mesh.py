@@ -24,11 +24,15 @@ NO_COLOR = -1
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """Corners (n, 3) [m], triangles (m, 3) of their numbers, and the colour of each (m,): 0xrrggbb, or NO_COLOR."""
+    """Corners (n, 3) [m], triangles (m, 3) of their numbers, and the colour of each (m,): 0xrrggbb, or NO_COLOR.
+
+    movement (n, modes, 3): of a surface that bends, how its corners move with the modes; None for a rigid one.
+    """
 
     vertices: np.ndarray
     faces: np.ndarray
     colors: np.ndarray
+    movement: np.ndarray | None = None
 
     @staticmethod
     def of(vertices: np.ndarray, faces: np.ndarray, colors: np.ndarray | None = None) -> Mesh:
@@ -50,6 +54,12 @@ class Mesh:
         is_used[self.faces] = True
         used = self.vertices[is_used]
         return used.min(axis=0), used.max(axis=0)
+
+    def bent(self, eta: np.ndarray) -> Mesh:
+        """A surface where coordinates eta (modes,) move its corners to."""
+        if self.movement is None:
+            return self
+        return Mesh(self.vertices + np.einsum("nka,k->na", self.movement, eta), self.faces, self.colors)
 
     def scaled(self, scale: tuple[float, ...]) -> Mesh:
         """The mesh with its axes stretched. Raises ValueError if it is then larger than any mechanism."""

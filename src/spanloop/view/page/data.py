@@ -18,12 +18,13 @@ from spanloop.trajectory import report
 from spanloop.trajectory.files import labels
 from spanloop.view import palette
 from spanloop.view.beams.deflection import curves, nodes
-from spanloop.view.beams.segments import segment_count
+from spanloop.view.beams.segments import segment_count, surface_modes
 from spanloop.view.body_shapes import Shape
 from spanloop.view.columns import Column, columns, largest_error, models_of
 from spanloop.view.contact_forces import ContactForces, contact_forces, peaks, slip_speed
 from spanloop.view.moving_scene import MovingScene, moving_scene
 from spanloop.view.noise import least_force, noise_levels
+from spanloop.view.page.bending import Bending, bending
 from spanloop.view.page.meshes import key, packed_meshes
 from spanloop.view.scene import Scene, matrix
 from spanloop.view.window import window
@@ -54,8 +55,9 @@ def page_data(run: Trajectory, title: str, folder: str | Path | None = None) -> 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", SpanloopWarning)
         moved = moving_scene(few, folder)
+        shown = bending(moved)
         seen = moved.scene
-        notes = [*seen.notes]
+        notes = [*seen.notes, *shown.notes]
         groups = _groups(few, run, seen, notes)
         arrows = _arrows(few, moved, notes)
         touching = contact_forces(run)
@@ -63,7 +65,7 @@ def page_data(run: Trajectory, title: str, folder: str | Path | None = None) -> 
     notes += dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, SpanloopWarning))
     return {
         "title": title,
-        **picture(moved, few.times),
+        **picture(moved, few.times, shown),
         "touches": _touches(None if touching is None else touching.at(run.times, few.times), seen.size),
         "groups": groups,
         "noise": noise_levels(run.model, seen.size),
@@ -79,7 +81,7 @@ def page_data(run: Trajectory, title: str, folder: str | Path | None = None) -> 
     }
 
 
-def picture(moved: MovingScene, times: np.ndarray) -> dict[str, Any]:
+def picture(moved: MovingScene, times: np.ndarray, bent: Bending) -> dict[str, Any]:
     """What moves in the picture, and the window that shows it, ready for JSON."""
     seen, at = moved.scene, moved.poses
     shown = window(seen, moved.corners())
@@ -99,7 +101,7 @@ def picture(moved: MovingScene, times: np.ndarray) -> dict[str, Any]:
             "sticks": palette.STICKS,
             "slips": palette.SLIPS,
         },
-        **_seen(seen),
+        **_seen(moved, bent),
         **_changing(moved),
         "times": packed(times),
         "poses": packed(np.concatenate([quaternion.of_rotations(at[..., :3, :3]), at[..., :3, 3]], axis=-1)),
@@ -132,7 +134,13 @@ def _frames(run: Trajectory) -> int:
     """How many frames to keep: RATE frames a second, limited by the size of the file."""
     models = (run.model, *models_of(run))
     largest = max(
-        7 * (m.n_bodies + segment_count(m) + 1) + m.nq + 2 * m.nv + 8 * len(m.loops) + 4 + _of_contacts(m)
+        7 * (m.n_bodies + segment_count(m) + 1)
+        + surface_modes(m)
+        + m.nq
+        + 2 * m.nv
+        + 8 * len(m.loops)
+        + 4
+        + _of_contacts(m)
         for m in models
     )
     return int(min(RATE * run.duration + 1, BYTES / (4 * largest)))
@@ -174,10 +182,11 @@ def _segments(flags: np.ndarray) -> list[list[int] | None]:
     return [None if column.all() else np.flatnonzero(column).tolist() for column in flags.T]
 
 
-def _seen(seen: Scene) -> dict[str, Any]:
+def _seen(moved: MovingScene, bent: Bending) -> dict[str, Any]:
+    seen, eta = bent.scene, moved.bending
     patches = [(p, p.shapes(str(k))) for k, p in enumerate(seen.patches)]
     others = [s for _, shapes in patches for s in shapes] + [s for b in seen.bodies for s in b.contacts]
-    meshes, numbers = packed_meshes(seen, others)
+    meshes, numbers = packed_meshes(seen, others, bent.mixes)
     return {
         "meshes": meshes,
         "checkered": any(p.is_floor for p in seen.patches),
@@ -194,8 +203,9 @@ def _seen(seen: Scene) -> dict[str, Any]:
                 "inertia": _shape(b.inertia, numbers) if b.inertia else None,
                 "contacts": [_shape(s, numbers) for s in b.contacts],
                 "segment_of": b.segment_of,
+                **({"modes": eta[k].shape[1], "eta": packed(eta[k])} if k in eta else {}),
             }
-            for b in seen.bodies
+            for k, b in enumerate(seen.bodies)
         ],
         "joints": [
             {

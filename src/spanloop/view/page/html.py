@@ -26,6 +26,7 @@ SCRIPTS = (
     "vectors.js",
     "solids.js",
     "shaders.js",
+    "bending.js",
     "drawing.js",
     "contacts.js",
     "layers.js",

@@ -14,9 +14,10 @@ from spanloop.loops.arguments import dof_names
 from spanloop.loops.closure_errors import mechanism_of
 from spanloop.model.files.file_io import write_file
 from spanloop.trajectory import EndReason, Outcome, Segment, Trajectory
-from spanloop.view.beams.segments import segment_count
+from spanloop.view.beams.segments import segment_count, surface_modes
 from spanloop.view.moving_scene import moving_scene
 from spanloop.view.noise import least_force, noise_levels
+from spanloop.view.page.bending import bending
 from spanloop.view.page.data import BYTES, closure_group, picture
 from spanloop.view.page.html import page_of
 from spanloop.view.page.inline import InlinePage
@@ -70,10 +71,11 @@ def modes_data(
         warnings.simplefilter("always", SpanloopWarning)
         moved = moving_scene(run, folder)
     loops = list(dict.fromkeys(c.name for c in moved.scene.closures))
-    notes = [*moved.scene.notes, *modes.notes, *dict.fromkeys(str(w.message) for w in caught)]
+    shown_surfaces = bending(moved)
+    notes = [*moved.scene.notes, *shown_surfaces.notes, *modes.notes, *dict.fromkeys(str(w.message) for w in caught)]
     return {
         "title": title,
-        **picture(moved, run.times),
+        **picture(moved, run.times, shown_surfaces),
         "modes": [_mode(modes, k, i * (PERIOD + PAUSE)) for i, k in enumerate(shown)],
         "touches": {"names": [], "values": ""},
         "groups": [closure_group(run, loops)] if loops else [],
@@ -91,7 +93,8 @@ def modes_data(
 def shapes_run(modes: Modes, numbers: Sequence[int], amplitude: float | None = None) -> Trajectory:
     """The modes one after the other, each for one period of PERIOD seconds, with the loops closed at every sample."""
     model = modes.robot.model
-    samples = int(np.clip(BYTES / (28 * (model.n_bodies + segment_count(model) + 1) * len(numbers)), LEAST, MOST))
+    frame = 7 * (model.n_bodies + segment_count(model) + 1) + surface_modes(model)
+    samples = int(np.clip(BYTES / (4 * frame * len(numbers)), LEAST, MOST))
     motions = [modes.motion(k, amplitude=amplitude, samples=samples) for k in numbers]
     times = [i * (PERIOD + PAUSE) + phases * (PERIOD / (2.0 * np.pi)) for i, (phases, _) in enumerate(motions)]
     q = np.concatenate([x for _, x in motions])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -55,12 +56,15 @@ class Solids:
 
 
 def solids(seen: Scene, holds: Sequence[SceneHold] = ()) -> Solids:
-    """The triangles of a scene: shapes of bodies, marks of joints and closures, of stops and couplings."""
+    """The triangles of a scene: shapes of bodies, marks of joints and closures, of stops and couplings.
+
+    Without surfaces that bend, which `bent_surfaces` has.
+    """
     total = sum(len(s.mesh.faces) for b in seen.bodies for s in b.shapes if s.mesh is not None)
     share = min(1.0, TRIANGLES / max(total, 1))
     parts = []
     for k, body in enumerate(seen.bodies):
-        for shape in body.shapes:
+        for shape in body.shapes if body.surface is None else ():
             mesh = shape.mesh and decimated(shape.mesh, max(200, int(share * len(shape.mesh.faces))))
             parts.append(
                 _part(mesh or primitive(shape.kind, shape.size), shape.placement, shape.color or body.color, k)
@@ -79,6 +83,21 @@ def solids(seen: Scene, holds: Sequence[SceneHold] = ()) -> Solids:
         color = palette.EVENTS["impact"] if hold.is_stop else palette.CLOSED
         parts.append(_part(primitive("cylinder", (radius, 0.5 * radius)), turn, color, j.body, 2 * count + number))
     return _joined(parts)
+
+
+def bent_surfaces(seen: Scene, eta: Mapping[int, np.ndarray], present: np.ndarray) -> Solids | None:
+    """The surfaces that bend, of bodies that are present, by the coordinates (modes,) of each."""
+    parts = []
+    for k, own in eta.items():
+        body, mesh = seen.bodies[k], seen.bodies[k].surface
+        if present[k] and mesh is not None:
+            parts.append(_part(_fewer(mesh).bent(own), body.shapes[0].placement, body.color, k))
+    return _joined(parts) if parts else None
+
+
+@lru_cache(maxsize=8)
+def _fewer(mesh: Mesh) -> Mesh:
+    return decimated(mesh, TRIANGLES)
 
 
 def surfaces(seen: Scene) -> list[Solids | None]:

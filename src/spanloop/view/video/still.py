@@ -7,9 +7,10 @@ from numpy.typing import ArrayLike
 
 from spanloop.dynamics import Dynamics
 from spanloop.model import Model
+from spanloop.view.beams.segments import surface_coordinates
 from spanloop.view.scene import extent_points, poses, scene
 from spanloop.view.video.rasterizer import Eye, Triangles, picture
-from spanloop.view.video.solids import slides, solids
+from spanloop.view.video.solids import bent_surfaces, slides, solids
 from spanloop.view.video.video import direction, distance, triangles
 from spanloop.view.window import window
 
@@ -29,7 +30,8 @@ def still(
     shown = window(seen, extent_points(seen, at))
     present = np.ones(len(seen.bodies), bool)
     solid = solids(seen).shown(present, _closed(len(seen.closures)))
-    parts = triangles([solid.at(at[0]), slides(seen, at[0], present)])
+    bent = bent_surfaces(seen, surface_coordinates(model, q), present)
+    parts = triangles([solid.at(at[0]), slides(seen, at[0], present), bent and bent.at(at[0])])
     if parts is None:
         return np.zeros((size[1], size[0], 4), np.uint8)
     eye = _near(

@@ -19,7 +19,7 @@ from spanloop.view.contact_forces import contact_forces
 from spanloop.view.moving_scene import moving_scene
 from spanloop.view.target_file import target_file
 from spanloop.view.video.rasterizer import LENS, Eye, Triangles, ground, picture
-from spanloop.view.video.solids import Solids, contact_arrows, slides, solids, surfaces
+from spanloop.view.video.solids import Solids, bent_surfaces, contact_arrows, slides, solids, surfaces
 from spanloop.view.window import Window, window
 
 if TYPE_CHECKING:
@@ -112,7 +112,8 @@ def frames(
         key = present.tobytes() + flags.tobytes()
         if key not in shown_parts:
             shown_parts[key] = solid.shown(present, flags)
-        parts = [shown_parts[key].at(at[k]), slides(seen, at[k], present)]
+        bent = bent_surfaces(seen, {b: eta[k] for b, eta in moved.bending.items()}, present)
+        parts = [shown_parts[key].at(at[k]), slides(seen, at[k], present), bent and bent.at(at[k])]
         for patch, plane in zip(seen.patches, planes, strict=True):
             if plane is not None and present[patch.body] and patch.faces(eye.position, at[k, patch.body]):
                 parts.append(plane.at(at[k]))

@@ -11,6 +11,7 @@ from spanloop.errors import InputError
 from spanloop.model.files.file_io import write_file
 from spanloop.trajectory import Trajectory
 from spanloop.trajectory.topologies import model_of, with_carried
+from spanloop.view.beams.segments import surface_coordinates
 from spanloop.view.contact_forces import ContactForces, contact_forces
 from spanloop.view.scene import poses, scene
 from spanloop.view.surface_patches import patches
@@ -45,7 +46,7 @@ def record(run: Trajectory, path: str | Path, *, frames: float = FRAMES, folder:
 
 
 def _recorded(server, run: Trajectory, touching: ContactForces | None, folder) -> str:
-    placed = poses(run.robot, run.q)
+    placed, bending = poses(run.robot, run.q), surface_coordinates(run.model, run.q)
     seen = scene(run.model, run.q[0], folder)
     seen = replace(seen, patches=patches(seen.surfaces, placed, seen.size))
     up = upward(run.model.gravity)
@@ -61,7 +62,8 @@ def _recorded(server, run: Trajectory, touching: ContactForces | None, folder) -
 
     def place(k: int) -> None:
         s = int(segments[k])
-        nodes.place(placed[k], errors[k], [held[s].get(name) for name in names], absent[s])
+        bent = {b: eta[k] for b, eta in bending.items()}
+        nodes.place(placed[k], errors[k], [held[s].get(name) for name in names], absent[s], bent)
         nodes.contact_arrows(None if touching is None else touching.sample(k))
 
     place(0)

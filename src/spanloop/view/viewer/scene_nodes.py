@@ -14,6 +14,7 @@ from spanloop.view import palette
 from spanloop.view.body_shapes import corners
 from spanloop.view.contact_forces import COLORS, WORDS, ContactForces
 from spanloop.view.contact_shapes import floor_height
+from spanloop.view.meshes.mesh import Mesh
 from spanloop.view.moving_scene import SceneHold
 from spanloop.view.scene import Scene, SceneBody, SceneJoint, matrix
 from spanloop.view.viewer import viser_shapes
@@ -48,8 +49,13 @@ class SceneNodes:
         self.body_nodes = [world.add_frame(path, show_axes=False) for path in self.paths]
         self._draw_ground(up, lowest)
         self._draw_patches()
-        for path, body in zip(self.paths, scene.bodies, strict=True):
-            self._draw_body(path, body)
+        self._surfaces: dict[int, list[tuple[Any, Mesh]]] = {}
+        for k, (path, body) in enumerate(zip(self.paths, scene.bodies, strict=True)):
+            if body.surface is None:
+                self._draw_body(path, body)
+            else:
+                self._surfaces[k] = viser_shapes.draw_surface(world, f"{path}/surface", body.surface, body.color)
+                self.layers["bodies"] += [handle for handle, _ in self._surfaces[k]]
         self._draw_joints()
         self._draw_frames()
         self._closure_marks = self._draw_closures()
@@ -67,11 +73,12 @@ class SceneNodes:
         errors: Sequence[float] = (),
         loops: Sequence[Loop | None] | None = None,
         absent: Collection[int] = (),
+        bending: Mapping[int, np.ndarray] | None = None,
     ) -> None:
         """Move bodies to these poses; colour closures green or red by their errors [m or rad].
 
         loops: for each closure the loop as it holds, None for one that is released (default: all hold as in the scene).
-        absent: numbers of the bodies that are not there.
+        absent: numbers of the bodies that are not there. bending: coordinates (modes,) of surfaces, by their body.
         """
         absent = {k for k, b in enumerate(self.scene.bodies) if k in absent or b.segment_of in absent}
         for k, node in enumerate(self.body_nodes):
@@ -86,6 +93,9 @@ class SceneNodes:
         turns = viser_shapes.quaternions(poses[:, :3, :3])
         for node, pose, turn in zip(self.body_nodes[1:], poses[1:], turns[1:], strict=True):
             node.wxyz, node.position = turn, pose[:3, 3]
+        for k, eta in (bending or {}).items():
+            for handle, mesh in self._surfaces[k]:
+                handle.vertices = mesh.bent(eta).vertices.astype(np.float32)
         self._place_slides(poses)
         self._color_closures(poses, errors)
 

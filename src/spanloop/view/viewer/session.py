@@ -18,6 +18,7 @@ from spanloop.model.parts import Loop
 from spanloop.trajectory import Outcome, Segment, Trajectory
 from spanloop.trajectory.segment_models import robot_of
 from spanloop.trajectory.topologies import with_carried
+from spanloop.view.beams.segments import surface_coordinates
 from spanloop.view.contact_forces import ContactForces, contact_forces
 from spanloop.view.moving_scene import shown_name
 from spanloop.view.scene import poses
@@ -229,6 +230,10 @@ class Session:
     def poses(self) -> np.ndarray:
         """Poses (n_bodies + 1, 4, 4) of the world and all bodies."""
         return poses(self.robot, self.q)
+
+    def bending(self) -> dict[int, np.ndarray]:
+        """Coordinates (modes,) of each surface that bends, by its number among the bodies of the scene."""
+        return surface_coordinates(self.robot.model, self.q)
 
     def trail(self, body: str) -> np.ndarray:
         """Path (n, 3) [m] of a body's origin: along the run so far, or along the live simulation."""

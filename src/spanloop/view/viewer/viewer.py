@@ -229,7 +229,7 @@ class Viewer:
         session = self.session
         poses, touching = session.poses(), session.contacts()
         with self.server.atomic():
-            self.nodes.place(poses, session.errors(), session.loops(), session.absent())
+            self.nodes.place(poses, session.errors(), session.loops(), session.absent(), session.bending())
             self.nodes.hold(session.holds(), session.broken())
             self._draw_forces(poses)
             self.nodes.contact_arrows(touching if self._contacts else None, self._length)

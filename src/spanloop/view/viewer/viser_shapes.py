@@ -16,6 +16,7 @@ from spanloop.view.meshes.mesh import Mesh
 
 _ROUND = 24  # faces around a capsule
 _MOST_TRIANGLES = 60_000  # of one mesh
+_MOST_BENDING = 10_000  # of a surface that bends, whose corners are sent with every frame
 _FEW_TRIANGLES = 60  # of a mesh with flat faces, as a hull or a box
 _MOST_COLORS = 24  # of one mesh, each of which is a node
 
@@ -47,8 +48,24 @@ def draw_all(
     ]
 
 
+def draw_surface(world: Any, name: str, mesh: Mesh, color: str) -> list[tuple[Any, Mesh]]:
+    """Add nodes with a surface that bends, one a colour, each with the mesh whose corners it shows."""
+    out = []
+    for k, (part, tint) in enumerate(parts_by_color(decimated(mesh, _MOST_BENDING))):
+        corners, faces = part.vertices.astype(np.float32), part.faces.astype(np.uint32)
+        out.append(
+            (world.add_mesh_simple(f"{name}/{k}", corners, faces, color=rgb(tint or color), side="double"), part)
+        )
+    return out
+
+
 def by_color(mesh: Mesh) -> list[tuple[tuple[np.ndarray, np.ndarray], str]]:
     """Corners and triangles of each colour ("" for none), the most frequent colours first; rare ones join the last."""
+    return [((m.vertices.astype(np.float32), m.faces.astype(np.uint32)), tint) for m, tint in parts_by_color(mesh)]
+
+
+def parts_by_color(mesh: Mesh) -> list[tuple[Mesh, str]]:
+    """The same as meshes."""
     colors, counts = np.unique(mesh.colors, return_counts=True)
     listed = colors[np.argsort(-counts, kind="stable")][:_MOST_COLORS].tolist()
     out = []
@@ -57,7 +74,8 @@ def by_color(mesh: Mesh) -> list[tuple[tuple[np.ndarray, np.ndarray], str]]:
         if k + 1 == len(listed):
             own |= ~np.isin(mesh.colors, listed)
         used, faces = np.unique(mesh.faces[own], return_inverse=True)
-        part = (mesh.vertices[used].astype(np.float32), faces.reshape(-1, 3).astype(np.uint32))
+        movement = None if mesh.movement is None else mesh.movement[used]
+        part = Mesh(mesh.vertices[used], faces.reshape(-1, 3), mesh.colors[own], movement)
         out.append((part, f"#{color:06x}" if color >= 0 else ""))
     return out
 

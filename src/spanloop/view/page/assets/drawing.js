@@ -19,6 +19,7 @@ class Drawing {
     if (!gl) throw new Error('This browser has no WebGL 2; the plots beside still work.');
     this.gl = gl;
     this.programs = Object.fromEntries(Object.entries(SHADERS).map(([name, [v, f]]) => [name, this.program(v, f)]));
+    this.bends = false; // whether there are programs for surfaces that bend
     this.used = null;
     gl.enable(gl.DEPTH_TEST);
     gl.blendFuncSeparate(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA, gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
@@ -39,9 +40,17 @@ class Drawing {
     const places = {};
     for (let k = 0; k < gl.getProgramParameter(program, gl.ACTIVE_UNIFORMS); k++) {
       const { name, type } = gl.getActiveUniform(program, k);
-      places[name] = { at: gl.getUniformLocation(program, name), type };
+      places[name.replace('[0]', '')] = { at: gl.getUniformLocation(program, name), type };
     }
     return { program, places };
+  }
+
+  // programs of the same shaders for surfaces that bend
+  addBent() {
+    if (this.bends) return;
+    this.bends = true;
+    for (const [name, [v, f]] of Object.entries(SHADERS))
+      if (v.startsWith(RIGID)) this.programs[bent(name)] = this.program(v.replace(RIGID, BENT), f);
   }
 
   use(name, values) {
@@ -56,12 +65,16 @@ class Drawing {
       else if (place.type === gl.FLOAT_VEC4) gl.uniform4fv(place.at, value);
       else if (place.type === gl.FLOAT_VEC3) gl.uniform3fv(place.at, value);
       else if (place.type === gl.FLOAT_VEC2) gl.uniform2fv(place.at, value);
+      else if (place.type === gl.SAMPLER_2D) gl.bindTexture(gl.TEXTURE_2D, value);
+      else if (place.type === gl.INT) gl.uniform1i(place.at, value);
+      else if (value.length) gl.uniform1fv(place.at, value);
       else gl.uniform1f(place.at, value);
     }
   }
 
-  // numbers with three vectors a corner, as one object to draw; faces: corners of its triangles, else one after the other
-  object(numbers, faces = null) {
+  // numbers with three vectors a corner, as one object to draw; faces: corners of its triangles, else one after the
+  // other; vertices: of a surface that bends, the number of each corner in its mesh
+  object(numbers, faces = null, vertices = []) {
     const gl = this.gl;
     const array = gl.createVertexArray();
     gl.bindVertexArray(array);
@@ -71,6 +84,13 @@ class Drawing {
     for (let k = 0; k < 3; k++) {
       gl.enableVertexAttribArray(k);
       gl.vertexAttribPointer(k, 3, gl.FLOAT, false, 36, 12 * k);
+    }
+    if (vertices.length) {
+      this.addBent();
+      gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer());
+      gl.bufferData(gl.ARRAY_BUFFER, new Uint32Array(vertices), gl.STATIC_DRAW);
+      gl.enableVertexAttribArray(3);
+      gl.vertexAttribIPointer(3, 1, gl.UNSIGNED_INT, 0, 0);
     }
     if (faces) {
       gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, gl.createBuffer());

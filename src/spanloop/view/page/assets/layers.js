@@ -20,6 +20,7 @@ class Stage {
     [this.present, this.closed, this.broken, this.held] = [data.present, data.closed, data.broken, data.held].map(sets);
     this.moments = data.events.filter((e) => e.body !== null);
     this.shown = { joints: true, loops: true, forces: true, contacts: true, shapes: false, trails: true, frames: false, inertias: false };
+    this.bendings = data.bodies.map((b) => (b.eta ? new Bending(this.drawing, data.meshes[b.shapes[0].mesh], b) : null));
     this.bodies = data.bodies.map((body) => this.made((s) => body.shapes.forEach((x) => s.shape(x, colorOf(body.color), data.meshes))));
     this.inertias = data.bodies.map((b) => this.made((s) => b.inertia && s.shape(b.inertia, colorOf(b.color))));
     this.joints = data.bodies.map((_, k) => this.made((s) => data.joints.filter((j) => j.body === k).forEach((j) => this.joint(s, j))));
@@ -51,7 +52,7 @@ class Stage {
   made(build) {
     const solid = new Solid();
     build(solid);
-    return this.drawing.object(solid.numbers, solid.faces);
+    return this.drawing.object(solid.numbers, solid.faces, solid.vertices);
   }
 
   // the body that a segment of a flexible one belongs to, or the body itself
@@ -97,6 +98,7 @@ class Stage {
     const next = Math.min(this.index + 1, this.times.length - 1);
     for (let k = 0; k < this.count; k++)
       poseBetween(this.poses, 7 * (this.index * this.count + k), 7 * (next * this.count + k), this.share, this.at[k]);
+    this.bendings.forEach((b) => b && b.move(this.index, next, this.share));
     this.nearest = this.share < 0.5 ? this.index : next;
     this.segment = this.segmentOf(this.share < 1 ? this.index : next);
   }
@@ -195,6 +197,15 @@ class Stage {
 
   // ---- drawing
 
+  // a body by a program, bent as it is now
+  drawBody(k, name, values) {
+    const bending = this.bendings[k];
+    if (bending) this.drawing.use(bent(name), { ...values, ...bending.now });
+    else this.drawing.use(name, values);
+    this.drawing.draw(this.bodies[k]);
+    if (bending) this.drawing.use(name, values); // for what the body carries
+  }
+
   draw(camera, dark) {
     const d = this.drawing;
     const [w, h] = [d.canvas.width, d.canvas.height];
@@ -211,10 +222,9 @@ class Stage {
     });
     this.contacts.drawPatches(lit);
     if (camera.eye()[2] > this.data.ground) this.shadows(seen, dark);
-    this.bodies.forEach((body, k) => {
+    this.bodies.forEach((_, k) => {
       if (!this.isThere(k)) return;
-      d.use('solid', { ...lit, model: this.at[k], tint: this.pointed === this.owner(k) + 1 ? [1, 1, 1, 0.35] : [0, 0, 0, 0] });
-      d.draw(body);
+      this.drawBody(k, 'solid', { ...lit, model: this.at[k], tint: this.pointed === this.owner(k) + 1 ? [1, 1, 1, 0.35] : [0, 0, 0, 0] });
       if (this.shown.joints) d.draw(this.joints[k]);
       if (this.shown.frames) d.draw(this.frames[k]);
     });
@@ -261,11 +271,10 @@ class Stage {
     const [x, y] = [SUN[0] / SUN[2], SUN[1] / SUN[2]];
     const flat = new Float32Array([1, 0, 0, 0, 0, 1, 0, 0, -x, -y, 0, 0, g * x, g * y, g + 1e-3 * this.data.size, 1]);
     const d = this.drawing;
-    d.shadow(() => this.bodies.forEach((body, k) => {
+    d.shadow(() => this.bodies.forEach((_, k) => {
       if (!this.isThere(k)) return;
       if (this.at[k][14] < g - 0.1 * this.data.size) return; // it has fallen through the floor
-      d.use('plain', { seen, model: product(flat, this.at[k]), paint: [0, 0, 0, dark ? 0.42 : 0.16] });
-      d.draw(body);
+      this.drawBody(k, 'plain', { seen, model: product(flat, this.at[k]), paint: [0, 0, 0, dark ? 0.42 : 0.16] });
     }));
   }
 
@@ -359,10 +368,9 @@ class Stage {
     const seen = camera.seen(d.canvas.width / d.canvas.height);
     const paintOf = (number) => [(number & 255) / 255, ((number >> 8) & 255) / 255, 0, 1];
     return d.bytesAt(x, y, reach, () => {
-      this.bodies.forEach((body, k) => {
+      this.bodies.forEach((_, k) => {
         if (!this.isThere(k)) return;
-        d.use('plain', { seen, model: this.at[k], paint: paintOf(this.owner(k) + 1) });
-        d.draw(body);
+        this.drawBody(k, 'plain', { seen, model: this.at[k], paint: paintOf(this.owner(k) + 1) });
         if (this.shown.joints) d.draw(this.joints[k]);
       });
       if (this.shown.loops) this.eachLoop((object, model, _, k) => {

@@ -26,8 +26,7 @@ class LivePointer {
     const ratio = this.canvas.width / (this.canvas.clientWidth || 1);
     const found = this.stage.pick(x * ratio, y * ratio, this.camera, Math.round((NEAR[e.pointerType] ?? 3) * ratio));
     if (!found) return;
-    const body = this.bodyOf(found.number);
-    const at = this.live.spec.grab[body];
+    const [body, at] = this.taken(this.bodyOf(found.number), found.place);
     if (!at || at.why) return this.note(x, y, at ? at.why : 'this body cannot be grabbed');
     this.onBody = true;
     e.stopPropagation();
@@ -37,6 +36,16 @@ class LivePointer {
     this.at.set(e.pointerId, { x, y, depth: dot(subtract(this.camera.eye(), found.place), z) });
     this.labels.set(e.pointerId, this.label());
     this.live.grabbed();
+  }
+
+  // the body that a pull at a place acts on, and where in the inputs; of a surface that bends the nearest interface
+  taken(body, place) {
+    const at = this.live.spec.grab[body];
+    if (!at || !at.nodes) return [body, at];
+    const poses = this.live.run.kernel('poses');
+    const away = (node) => lengthOf(subtract(this.live.run.origin(poses, node.body), place));
+    const nearest = at.nodes.reduce((a, b) => (away(b) < away(a) ? b : a));
+    return [nearest.body, nearest];
   }
 
   // of a number of the picture; a closure stands for its body b, or a if b is the world

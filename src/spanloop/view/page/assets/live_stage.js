@@ -6,9 +6,9 @@ const PULLED = '#ff2e88'; // the colour of a pull
 const TRAIL_GAP = 1 / 60; // s between two points
 
 SHADERS.distance = [ // how far the nearest surface is from the eye, in three bytes
-  `#version 300 es
-  layout(location = 0) in vec3 position; uniform mat4 seen, model; out vec3 w;
-  void main() { vec4 p = model * vec4(position, 1.0); w = p.xyz; gl_Position = seen * p; }`,
+  `${RIGID}
+  uniform mat4 seen, model; out vec3 w;
+  void main() { vec4 p = model * vec4(place(), 1.0); w = p.xyz; gl_Position = seen * p; }`,
   `#version 300 es
   precision highp float; in vec3 w; uniform vec3 eye; uniform float far; out vec4 shown;
   void main() {
@@ -62,6 +62,7 @@ class LiveStage extends Stage {
     this.time = this.run.time;
     [this.nearest, this.index, this.share, this.segment] = [0, 0, 0, 0];
     this.placeAll(poses);
+    this.bendAll();
     this.lengths.forEach((x) => x.changed() && this.stretch(x.joint));
     this.errors = this.run.kernel('closure');
     this.worst = this.errors ? this.errors.reduce((a, x) => Math.max(a, Math.abs(x)), 0) : 0;
@@ -82,13 +83,19 @@ class LiveStage extends Stage {
     });
   }
 
+  // the shapes of all surfaces that bend
+  bendAll() {
+    const eta = this.run.kernel('bending');
+    if (eta) for (const { body, first } of this.run.live.kernels.bending.surfaces) this.bendings[body].set((m) => eta[first + m]);
+  }
+
   error(closure) {
     if (!this.run) return super.error(closure);
     const rows = this.rows.get(closure.name);
     return this.errors && rows ? this.errors.subarray(rows.first, rows.first + rows.count).reduce((a, x) => Math.max(a, Math.abs(x)), 0) : 0;
   }
 
-  // segments of flexible bodies are picked by themselves
+  // segments and surfaces of flexible bodies are picked by themselves
   owner(k) {
     return this.picking ? k : super.owner(k);
   }
@@ -277,7 +284,7 @@ class LiveStage extends Stage {
         d.draw(object);
       };
       this.bodies.forEach((body, k) => {
-        paint(body, this.at[k]);
+        this.drawBody(k, 'distance', { seen, eye, far, model: this.at[k] });
         if (this.shown.joints) paint(this.joints[k], this.at[k]);
       });
       if (this.shown.loops) this.eachLoop(paint);

@@ -1,14 +1,39 @@
 // ---- programs for the graphics card
 
+const MOST_SHAPES = 16; // of a surface that bends
+
+// a corner of a body and its normal, in the frame of the body
+const RIGID = `#version 300 es
+    layout(location = 0) in vec3 position; layout(location = 1) in vec3 normal;
+    vec3 place() { return position; }
+    vec3 facing() { return normal; }`;
+// the same of a surface that bends (bending.js): moved, and turned, by the sum of its shapes
+const BENT = `#version 300 es
+    layout(location = 0) in vec3 position; layout(location = 1) in vec3 normal; layout(location = 3) in uint number;
+    uniform highp sampler2D shapes; uniform int count; uniform float eta[${MOST_SHAPES}];
+    vec3 total(int part) {
+      int wide = textureSize(shapes, 0).x;
+      vec3 sum = vec3(0.0);
+      for (int k = 0; k < count; k++) {
+        int at = 2 * (int(number) * count + k) + part;
+        sum += eta[k] * texelFetch(shapes, ivec2(at % wide, at / wide), 0).xyz;
+      }
+      return sum;
+    }
+    vec3 place() { return position + total(0); }
+    vec3 facing() { return normal + cross(total(1), normal); }`;
+// the program of the same name for surfaces that bend
+const bent = (name) => `${name} bent`;
+
 const SHADERS = {
   // lit from above and from the viewer's side; a tint for what is pointed at
   solid: [
-    `#version 300 es
-    layout(location = 0) in vec3 position; layout(location = 1) in vec3 normal; layout(location = 2) in vec3 color;
+    `${RIGID}
+    layout(location = 2) in vec3 color;
     uniform mat4 seen, model; out vec3 n, c, w;
     void main() {
-      vec4 p = model * vec4(position, 1.0);
-      w = p.xyz; n = mat3(model) * normal; c = color;
+      vec4 p = model * vec4(place(), 1.0);
+      w = p.xyz; n = mat3(model) * facing(); c = color;
       gl_Position = seen * p;
     }`,
     `#version 300 es
@@ -26,9 +51,9 @@ const SHADERS = {
   ],
   // one colour: shadows, and numbers of parts for the pointer
   plain: [
-    `#version 300 es
-    layout(location = 0) in vec3 position; uniform mat4 seen, model;
-    void main() { gl_Position = seen * (model * vec4(position, 1.0)); }`,
+    `${RIGID}
+    uniform mat4 seen, model;
+    void main() { gl_Position = seen * (model * vec4(place(), 1.0)); }`,
     `#version 300 es
     precision highp float; uniform vec4 paint; out vec4 shown;
     void main() { shown = paint; }`,

@@ -9,6 +9,7 @@ class Solid {
   constructor() {
     this.numbers = []; // position, normal, colour: nine numbers a corner
     this.faces = []; // numbers of three corners each
+    this.vertices = []; // of a surface that bends: for each corner the one of its mesh
   }
 
   // a corner that belongs to one triangle
@@ -120,8 +121,10 @@ class Solid {
         own = mesh.colors[part][1] ? colorOf(mesh.colors[part][1]) : color;
       }
       left -= 1;
-      for (let k = f; k < f + 3; k++)
+      for (let k = f; k < f + 3; k++) {
+        if (mesh.steps) this.vertices.push(faces[k]);
         this.corner(m, points.subarray(3 * faces[k], 3 * faces[k] + 3), normals.subarray(3 * k, 3 * k + 3), own);
+      }
     }
   }
 

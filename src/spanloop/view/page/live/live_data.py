@@ -12,7 +12,7 @@
 | velocity | the array of velocities with closed loops, right after `begin` |
 | rates | for each entry of v: {"joint", "unit"}, unit "rad" or "m" (per second) |
 | inputs | parts of u, see below |
-| grab | for each body of the page (Scene.bodies) {"place", "about"} or {"why": sentence}, see below |
+| grab | for each body of the page (Scene.bodies) {"place", "about"}, {"why": sentence} or {"nodes"}, see below |
 | gravity | {"places", "values", "factor", "most"}: p[places] = factor · values; None if gravity does not vary |
 | parameters | [{"name", "place": in p, "value", "low", "high", "unit", "increment"}]; increment > 0: a length [m] |
 | continuation | {"most": (nq) the most that each coordinate changes in one step of it, "least_share"} |
@@ -45,6 +45,7 @@ kernels, each to be called after `begin`, and their arrays:
 | name | numbers |
 |---|---|
 | poses | 12 for each body of the page: rotation row by row, then position [m] |
+| bending | modal coordinates of `surfaces`, each {"body", "first", "count"}; missing where nothing has a surface |
 | energy | kinetic and potential [J]; gravity (0 at the world's origin), springs and strain are in the potential |
 | closure | errors of the rows of loops and couplings [rad or m]; of each loop {"name", "first", "count"} |
 | loop_forces | of each loop {"name", "first", "unit"}: force [N] and torque [N m] that it carries; 1 number of a coupling |
@@ -57,7 +58,8 @@ that fired), q, v, impulses, ...; "logged" has how many there were in the step, 
 
 A frame: for each step write t, h, u and call `step`; then write t of the state, call `begin`, and the kernels that are
 drawn. To grab body b at a point x of the world with force F, write [(x − o) × F; F] to u from `place` on, o the
-position of body `about` among the poses, anew for every frame or step.
+position of body `about` among the poses, anew for every frame or step. A surface that bends has "nodes", its root and
+interfaces as [{"body", "place", "about"}]: the one nearest to x is grabbed, x moves with its body.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -198,7 +200,7 @@ def _most_torque(parts: LiveInputs, dof: int) -> float:
 
 
 def _grab(parts: LiveInputs) -> list[dict[str, Any]]:
-    """For each body of the scene where a force on it is in u; segments of a flexible body pull at its nearest node."""
+    """For each body of the scene where a force on it is in u; segments of a beam pull at its nearest node."""
     model, number = parts.model, parts.model.body_number
 
     def entry(name: str) -> dict[str, Any]:
@@ -209,10 +211,16 @@ def _grab(parts: LiveInputs) -> list[dict[str, Any]]:
 
     out: list[dict[str, Any]] = [{"why": "the world does not move"}, *(entry(b.name) for b in model.bodies)]
     for bent in segments.bent_bodies(model):
-        x = segments.stations(bent.source).positions
         nodes = [j for j in model.joints if j.kind.rides and number[j.parent] == bent.body]
         places = np.array([j.placement.position for j in nodes]).reshape(-1, 3)
-        for middle in 0.5 * (x[1:] + x[:-1]) if isinstance(bent.source, BeamPiece) else x:
+        if not isinstance(bent.source, BeamPiece):
+            names = [model.bodies[bent.root - 1].name, *(j.child for j in nodes)]
+            own = [{**entry(name), "body": number[name]} for name in names]
+            held = [x for x in own if "place" in x]
+            out.append({"nodes": held} if held else own[0])
+            continue
+        x = segments.stations(bent.source).positions
+        for middle in 0.5 * (x[1:] + x[:-1]):
             near = int(np.linalg.norm(places - middle, axis=1).argmin()) if nodes else -1
             name = nodes[near].child if nodes else model.bodies[bent.body - 1].name
             out.append(entry(name))
@@ -226,6 +234,14 @@ def _kernel(live: LiveMotion, name: str) -> dict[str, Any]:
     if name == "energy":
         return {"names": ["kinetic", "potential"]}
     model, m = live.inputs.model, mechanism(live.inputs.model)
+    if name == "bending":
+        counts = {k: x.shape[-1] for k, x in segments.surface_coordinates(model, live.inputs.q).items()}
+        firsts = np.cumsum([0, *counts.values()]).tolist()
+        return {
+            "surfaces": [
+                {"body": k, "first": at, "count": n} for (k, n), at in zip(counts.items(), firsts, strict=False)
+            ]
+        }
     if name == "closure":
         loops = [{"name": c.name, "first": min(c.rows), "count": len(c.rows)} for c in m.closures if len(c.rows)]
         return {"loops": [*loops, *({"name": g.name, "first": g.row, "count": 1} for g in m.gears)]}

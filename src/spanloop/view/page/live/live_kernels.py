@@ -1,11 +1,11 @@
-"""The kernels of a live page: poses of what is drawn, energy, closure errors and forces of loops.
+"""The kernels of a live page: poses of what is drawn, bending of surfaces, energy, closure errors, forces of loops.
 
 All take the arrays of the step by name; parameters that vary are the array "p".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,12 +14,12 @@ from spanloop.compiler.lower import Plan, unrolled
 from spanloop.flexible.finite_element_body import FiniteElementBody
 from spanloop.kernels import KernelSpec
 from spanloop.math.scalar import sqrt
-from spanloop.math.vector3 import add, cross, dot, scale, subtract, times
-from spanloop.model import WORLD
+from spanloop.math.vector3 import IDENTITY3, ZERO3, add, cross, dot, scale, subtract, times
+from spanloop.model import WORLD, Model
 from spanloop.simulation.integrators.step_schedule import ROW_FORCES
 from spanloop.simulation.system import System
 from spanloop.topology import mechanism
-from spanloop.view.beams import segments
+from spanloop.view.beams import segments, surfaces
 
 POSE = 12  # numbers of a pose: the rotation row by row, then the position
 
@@ -27,6 +27,8 @@ POSE = 12  # numbers of a pose: the rotation row by row, then the position
 def kernels(system: System, velocity: str) -> dict[str, tuple[Plan, tuple[str, ...]]]:
     """Plans by name, with the arrays that each reads; velocity: the array of velocities with closed loops."""
     found = {"poses": _plan(system, "poses", ("q",), _poses(system)), "energy": _energy(system, velocity)}
+    if segments.surface_modes(system.model):
+        found["bending"] = _plan(system, "bending", ("q",), lambda x: _bending(system.model, x["q"]))
     if system.has_loops:
         changing = ("q", *(n for n in ("active", "captured") if n in system.sizes))
         found["closure"] = _plan(system, "closure", changing, system.errors_that_close)
@@ -100,14 +102,14 @@ def _product(a: Any, b: Any) -> Any:
 
 def _local(bent: segments.BentBody, q: Sequence[Any]) -> list[tuple[Any, Any]]:
     """Rotation and position of the segments of a flexible body in its frame (segments.py), on any scalar."""
+    if isinstance(bent.source, FiniteElementBody):
+        return [(IDENTITY3, ZERO3)]
     stations, eta = segments.stations(bent.source), list(q[bent.q])
     places, sides = [], []
     for k in range(len(stations.positions)):
         moved = _shifted(stations.translations[k], stations.bent_translations[k], eta)
         places.append(add(tuple(stations.positions[k].tolist()), moved))
         sides.append(_shifted(stations.rotations[k], stations.bent_rotations[k], eta))
-    if isinstance(bent.source, FiniteElementBody):
-        return [(_rotation(psi), place) for psi, place in zip(sides, places, strict=True)]
     sides = [_axis(psi, (0.0, 1.0, 0.0)) for psi in sides]
     out = []
     for k in range(len(places) - 1):
@@ -132,12 +134,6 @@ def _shifted(first: np.ndarray, second: np.ndarray, eta: Sequence[Any]) -> Any:
     return tuple(total)
 
 
-def _rotation(psi: Any) -> Any:
-    """The rotation by a vector ψ, as Stations.placed has it (a Cayley vector)."""
-    columns = [_axis(psi, axis) for axis in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))]
-    return tuple(zip(*columns, strict=True))
-
-
 def _axis(psi: Any, axis: Any) -> Any:
     """An axis that is turned by a vector ψ."""
     grown = scale(1.0 + dot(psi, psi) * (1.0 / 12.0), psi)
@@ -148,3 +144,35 @@ def _axis(psi: Any, axis: Any) -> Any:
 
 def _unit(x: Any) -> Any:
     return scale(1.0 / sqrt(dot(x, x)), x)
+
+
+# ---- surfaces
+
+
+def _bending(model: Model, q: Sequence[Any]) -> list[Any]:
+    """The coordinates with which surfaces are drawn (surfaces.py), of one after the other, on any scalar."""
+    out: list[Any] = []
+    for bent in segments.bent_bodies(model):
+        if isinstance(bent.source, FiniteElementBody):
+            eta = list(q[bent.q])
+            found = surfaces.second_order(bent.source)
+            out += eta if found is None else [x + y for x, y in zip(eta, _added(*found, eta), strict=True)]
+    return out
+
+
+def _added(P: np.ndarray, g: np.ndarray, eta: Sequence[Any]) -> list[Any]:
+    """P ½ g η η."""
+    n = range(len(eta))
+    products = {(i, k): eta[i] * eta[k] for i in n for k in range(i + 1)}
+    moved = [
+        _weighted([(float(row[i, k] + row[k, i]) * (0.5 if i != k else 0.25), x) for (i, k), x in products.items()])
+        for row in g
+    ]
+    return [_weighted(zip(row.tolist(), moved, strict=True)) for row in P]
+
+
+def _weighted(terms: Iterable[tuple[float, Any]]) -> Any:
+    total: Any = 0.0
+    for factor, x in terms:
+        total = total + factor * x if factor else total
+    return total

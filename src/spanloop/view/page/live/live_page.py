@@ -20,6 +20,7 @@ from spanloop.view.body_shapes import corners
 from spanloop.view.contact_shapes import floor_height
 from spanloop.view.moving_scene import moving_scene
 from spanloop.view.noise import least_force, noise_levels
+from spanloop.view.page.bending import bending
 from spanloop.view.page.data import picture
 from spanloop.view.page.html import OF_LIVE_PART, page_of
 from spanloop.view.page.live.live_motion import LiveMotion
@@ -113,7 +114,8 @@ def _model_data(motion: LiveMotion, title: str, folder: str | Path | None) -> di
         warnings.simplefilter("always", SpanloopWarning)
         moved = moving_scene(run, folder)
     seen = moved.scene
-    shown = picture(moved, run.times)
+    bent = bending(moved)
+    shown = picture(moved, run.times, bent)
     shown["low"] = [x - MARGIN * seen.size for x in shown["low"]]
     shown["high"] = [x + MARGIN * seen.size for x in shown["high"]]
     return {
@@ -129,7 +131,7 @@ def _model_data(motion: LiveMotion, title: str, folder: str | Path | None) -> di
         "outcome": run.outcome.sentence,
         "audit": None,
         "settings": [],
-        "notes": list(dict.fromkeys([*seen.notes, *(str(w.message) for w in caught)])),
+        "notes": list(dict.fromkeys([*seen.notes, *bent.notes, *(str(w.message) for w in caught)])),
         "live": _live_part(motion, seen, run.q[0]),
     }
 
