@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
-from spanloop.compiler.lower.schedule import STEP, TIME, Call, Item, Place, Repeat, Schedule, When, array_of, following
+from spanloop.compiler.lower.schedule import STEP, TIME, Call, Item, Repeat, Schedule, When, array_of, following
 
 Lifetime = tuple[int, int]  # the first moment and the last
 

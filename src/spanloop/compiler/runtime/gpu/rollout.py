@@ -83,7 +83,7 @@ class GpuRollout:
         return places_in(self.facts["arrays"][part])
 
     def blocks(self, runs: int) -> int:
-        """Blocks of a launch: a thread a run or, where few are to be resident or have memory, as many as run at once."""
+        """Blocks of a launch: a thread a run; where few are to be resident or have memory, as many as run at once."""
         wanted, most = -(-runs // THREADS), self.resident or (RESIDENT // THREADS if self.facts["memory"] else 0)
         return min(wanted, self.device.multiprocessors * most) if most else wanted
 
