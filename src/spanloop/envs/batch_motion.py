@@ -8,6 +8,7 @@ with which the next step begins; what is read, as a sample of sl.simulate, is pr
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -120,12 +121,15 @@ class BatchMotion:
         if self.problem.system.contacts:
             self._expect_forces(controls, moves)
         why, state = np.where(moves, 0, _ENDED).astype(np.uint8), self.state.copy()
-        record = np.full((self.count, 2, self._recorded), np.nan, self.rollout.dtype)  # at the start, and at the end
+        record = np.empty((self.count, 2, self._recorded), self.rollout.dtype)  # at the start, and at the end
         counts = self._moving.run(state, self.constants, controls, why, Steps(0.0, self.step, 0, steps, steps), record)
         self.state, self.age = state, self.age + np.where(moves, counts, 0)  # an interrupted call changes nothing
         self._why, self._counts, self._controls = why, counts, controls
-        ended, goes_on = moves & (why != 0), why == 0
-        self._v[goes_on] = self._closed(np.flatnonzero(goes_on), record[goes_on, 1])
+        if not why.any():
+            self._v = self._closed(slice(None), record[:, 1])
+            return why != 0
+        ended, others = moves & (why != 0), np.flatnonzero(why == 0)
+        self._v[others] = self._closed(others, record[others, 1])
         if ended.any():
             self._v[ended] = self._sampled(np.flatnonzero(ended), _FAR)
         return ended
@@ -141,7 +145,7 @@ class BatchMotion:
             out[k] = FAILED, f"the step at t = {self.step * int(self.age[k]):.6g} s failed, {others}"
         return out
 
-    @property
+    @cached_property
     def _recorded(self) -> int:
         """Numbers in a sample: q, v and the others that sl.simulate keeps."""
         layout, system = self.layout, self.problem.system
@@ -151,19 +155,22 @@ class BatchMotion:
     def _sampled(self, rows: np.ndarray, far: float = np.inf) -> np.ndarray:
         """Velocities (n, nv) of these runs, as samples have them; no step is taken. far: as of `_closed`."""
         two = self._at_least_two(rows)
-        record = np.full((len(two), 1, self._recorded), np.nan, self.rollout.dtype)
+        record = np.empty((len(two), 1, self._recorded), self.rollout.dtype)
         constants = np.ascontiguousarray(self.constants_of(two), self.rollout.dtype)
         why = np.zeros(len(two), np.uint8)
-        self.rollout.run(self.state[two], constants, self._controls[two], why, Steps(0.0, self.step, 0, 0), record)
+        self._moving.run(self.state[two], constants, self._controls[two], why, Steps(0.0, self.step, 0, 0), record)
         return self._closed(rows, record[: len(rows), 0], far)
 
-    def _closed(self, rows: np.ndarray, samples: np.ndarray, far: float = np.inf) -> np.ndarray:
+    def _closed(self, rows: np.ndarray | slice, samples: np.ndarray, far: float = np.inf) -> np.ndarray:
         """Velocities (n, nv) of samples (n, width). Where loops lose rank they may have none: the step's is kept.
 
         far: that is also kept where the sample's differs by more than this part of it.
         """
         place = self.layout.places["v"]
-        v, found = self.state[rows, place].astype(float), samples[:, place].astype(float)
+        found = samples[:, place].astype(float)
+        if far == np.inf and np.isfinite(found).all():
+            return found
+        v = self.state[rows, place].astype(float)
         size = np.abs(v).max(axis=1, keepdims=True, initial=0.0)
         with np.errstate(invalid="ignore"):
             is_near = np.abs(found - v).max(axis=1, keepdims=True, initial=0.0) <= far * (1.0 + size)
