@@ -21,6 +21,7 @@ from spanloop import kernels
 from spanloop.cli import demo
 from spanloop.cli.main import COMMANDS, FIRST_STEPS, main
 from spanloop.cli.terminal import ProgressBar, in_options
+from spanloop.compiler.runtime.gpu import driver
 from spanloop.compiler.runtime.rollout import Rollout
 
 RUBBING = """<robot name="r">
@@ -584,6 +585,9 @@ def test_doctor_lists_what_is_optional_and_what_is_set(capsys, monkeypatch):
     monkeypatch.setenv("SPANLOOP_PROGRESS", "off")
     checks = {c["name"]: c for c in json.loads(run(capsys, "doctor", "--json")[1])["checks"]}
     optional = {"mujoco", "pin", "viser", "scipy", "matplotlib", "h5py", "trimesh", "pillow", "imageio-ffmpeg"}
+    optional |= {"gymnasium", "torch", "jax", "gpu"}
+    assert checks["gpu"]["verdict"] == ("ok" if driver.is_available() else "advice")
+    assert checks["gpu"]["message"]
     assert optional | {"vectors", "cores", "cache", "compiler", "SPANLOOP_PROGRESS"} <= set(checks)
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name: None if name == "mujoco" else types.SimpleNamespace(origin="x")

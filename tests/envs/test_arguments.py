@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 
 import spanloop as sl
 from spanloop.compiler.runtime.gpu import driver
-from spanloop.errors import DeviceError, InputError, StateError
+from spanloop.errors import DeviceError, InputError, StateError, UnsupportedError
 
 pytest.importorskip("gymnasium")
 
@@ -92,6 +94,7 @@ WRONG = [
     ({"reward": 3.0}, "reward is 3.0; expected a function"),
     ({"terminate": True}, "terminate is True; expected a function of the state"),
     ({"observation": "hinge1.q"}, "observation is 'hinge1.q'; expected names as 'joint.q', or a function"),
+    ({"observation": []}, "observation is []; expected names as 'joint.q', or a function of the state"),
     ({"observation": ["hinge1.angle"]}, "observation 'hinge1.angle' is no quantity; expected 'joint.{q,v,cos,sin}'"),
     ({"observation": ["hinge3.q"]}, "state['hinge3'] is no joint; did you mean 'hinge"),
     ({"observation": ["top.position"]}, "state['top'] is no frame or body; did you mean 'tip'"),
@@ -107,6 +110,11 @@ WRONG = [
     ({"autoreset_mode": "SameSteps"}, "autoreset_mode is 'SameSteps'; did you mean 'SameStep'?"),
     ({"target": "cudaa"}, "target is 'cudaa'; did you mean 'cuda'?"),
     ({"parameters": "live"}, "parameters has shape () of <U4; expected (..., 35), packed as model.parameters()"),
+    (
+        {"controller": lambda q, v, u: {"hinge1": u[1]}, "actions": {"push": (-1, 1)}},
+        "the controller reads an entry that is not there (index 1 is out of bounds for axis 0 with size 1): u has 1 "
+        "number a step, those of inputs= (of an environment, of actions=)",
+    ),
     ({"seed": -1}, "seed is -1; expected one number, not negative, for all environments"),
 ]
 
@@ -154,6 +162,40 @@ def test_a_step_is_refused_before_a_reset_and_with_wrong_actions():
         env.reset(seed=[1, 2])
     with pytest.raises(InputError, match=r"reset_mask is int64 of shape \(2,\); expected booleans \(2,\)"):
         env.reset(options={"reset_mask": np.array([1, 0])})
+
+
+def test_torques_are_of_as_many_numbers_as_an_action_has():
+    env = made(actions={"hinge1": 5.0, "hinge2": 1.0})
+    with pytest.raises(
+        InputError, match=r"torques: actions have shape \(3,\); expected \(..., 2\): hinge1, hinge2, from"
+    ):
+        env.torques(np.zeros(3))
+    with pytest.raises(InputError, match=r"torques: actions have shape \(\); expected \(..., 2\)"):
+        env.torques(0.5)
+    with pytest.raises(StateError, match="torques: action 'hinge2' of environment 0 is nan"):
+        env.torques([0.0, np.nan])
+
+
+def test_observations_keep_the_width_of_the_observation_space():
+    width = [2]
+    env = made(observation=lambda s: np.zeros((len(s), width[0])))
+    env.reset(seed=0)
+    width[0] = 3
+    words = r"observation returned an array of shape \(2, 3\); expected \(2, 2\), as when the environment was made"
+    with pytest.raises(InputError, match=words):
+        env.step(np.zeros((2, 1)))
+    with pytest.raises(InputError, match=words):
+        env.reset(seed=1)
+
+
+@pytest.mark.parametrize("copied", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_an_environment_is_made_anew_rather_than_copied(copied):
+    env = made(n=1, autoreset_mode="Disabled")
+    for one in (env, sl.envs.SingleEnv(env)):
+        if one is not env and copied is copy.copy:
+            continue  # which copies no more than the reference
+        with pytest.raises(UnsupportedError, match=r"cannot be pickled or copied: .* Make one in each process"):
+            copied(one)
 
 
 def test_functions_that_return_the_wrong_shape_are_refused():

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import spanloop as sl
+from spanloop.errors import InputError
 
 gymnasium = pytest.importorskip("gymnasium")
 from gymnasium.utils.env_checker import check_env  # noqa: E402
@@ -41,6 +42,18 @@ def test_a_name_of_gymnasium_makes_many_environments(name):
     assert terminations.dtype == truncations.dtype == bool
     env.close()
     assert env.closed
+
+
+def test_max_episode_steps_of_gymnasium_are_actions_of_an_episode():
+    name = f"spanloop.envs:{NAMES[0]}"
+    env = gymnasium.make_vec(name, num_envs=2, max_episode_steps=3)
+    env.reset(seed=0)
+    late = [env.step(np.zeros((2, 2)))[3].all() for _ in range(3)]
+    assert late == [False, False, True]
+    with pytest.raises(InputError, match="duration and max_episode_steps are both lengths of an episode; give one"):
+        gymnasium.make_vec(name, num_envs=2, max_episode_steps=3, duration=1.0)
+    with pytest.raises(InputError, match="max_episode_steps is 0; expected a whole number of at least 1"):
+        gymnasium.make_vec(name, num_envs=2, max_episode_steps=0)
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])

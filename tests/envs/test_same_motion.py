@@ -33,6 +33,79 @@ def simulated(env, start, actions, **options):
     return np.moveaxis(run.q.reshape(-1, *run.q.shape[-2:]), 0, 1)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("n", [1, 5])
+@pytest.mark.parametrize("integrator", ["rk4", "midpoint", "implicit", "euler"])
+def test_velocities_of_closed_loops_are_those_of_a_simulation(integrator, n, dtype):
+    how = {"integrator": sl.Integrator(integrator, dtype=dtype), "observation": lambda s: s.v}
+    start, read = sl.zoo.four_bar_start(), {"actions": {"crank_hinge": 20.0}, "reward": lambda s: s["crank_hinge"].v}
+    env = sl.envs.MechanismEnv(sl.zoo.four_bar(), n, q=start, **how, **read)
+    first = env.robot.project(start, [1.0, 0.0, 0.0])[1]
+    env.reset(options={"v": first})
+    assert np.abs(env.v - first).max() < 1e-6
+    begun, actions = env.v, np.random.default_rng(0).uniform(-1.0, 1.0, (10, n, 1))
+    for count, action in enumerate(actions, 1):
+        observations, rewards = env.step(action)[:2]
+        if count in (1, 10):  # the last sample of a run, whatever torques would follow
+            u = np.repeat(env.torques(actions[:count]), env.control_steps, axis=0).swapaxes(0, 1)
+            q = np.tile(start, (n, 1))
+            given = (q[0], first, u[0]) if n == 1 else (q, first, u)
+            run = sl.simulate(
+                env.robot, *given[:2], tau=given[2], step=1e-3, duration=0.01 * count, limits="stop",
+                integrator=how["integrator"],
+            )  # fmt: skip
+            q, v = run.q.reshape(n, -1, 3), run.v.reshape(n, -1, 3)
+            assert np.array_equal(q[:, -1], env.q)
+            assert np.array_equal(v[:, -1], env.v)
+            assert np.array_equal(v[:, 0], begun)
+            assert np.array_equal(rewards, v[:, -1, 0])
+            assert np.array_equal(observations, v[:, -1].astype(np.float32))
+    opening = np.einsum("nrv,nv->nr", env.robot.closure_jacobian(env.q), env.v)
+    assert np.abs(opening).max() < (1e-14 if dtype == "float64" else 1e-5)
+    if dtype == "float64":
+        env.robot.derivatives(env.q[0], env.v[0], np.zeros(3))  # refuses velocities that open loops
+
+
+def test_velocities_do_not_depend_on_neighbours_that_end():
+    """A run that ends keeps the velocity of its last state, projected, whoever is beside it; so do those that wait."""
+    model = sl.zoo.four_bar().with_joint("crank_hinge", limits=(0.6, 1.4))
+    how = {"q": sl.zoo.four_bar_start(), "actions": {"crank_hinge": 30.0}, "reward": lambda s: s.time, "limits": "end"}
+    how |= {"integrator": "euler", "autoreset_mode": "Disabled"}
+    alone, both = (sl.envs.MechanismEnv(model, n, **how) for n in (1, 9))
+    ends = []
+    for env in (alone, both):
+        env.reset(seed=0)
+        actions = np.where(np.arange(env.num_envs) == 0, 1.0, 0.0)[:, None]
+        while not env.step(actions)[2][0]:
+            pass
+        ends.append((env.q[0], env.v[0], env.time[0]))
+    for a, b in zip(*ends, strict=True):
+        assert np.array_equal(a, b)
+    opening = both.robot.closure_jacobian(both.q[0]) @ both.v[0]
+    assert np.abs(opening).max() < 1e-14
+    both.reset(options={"reset_mask": np.arange(9) == 0})
+    assert not both.v[0].any()
+
+
+def test_a_run_that_ends_where_loops_lose_rank_has_a_finite_velocity():
+    b = sl.Builder("parallelogram")
+    for name in "cpr":
+        b.body(name, 1.0, center=(0.5, 0, 0), inertia=(0.01, 0.1, 0.1))
+    b.revolute("a", "world", "c", "y").revolute("b", "c", "p", "y", (1, 0, 0))
+    b.revolute("e", "world", "r", "y", (1.0, 0, 0)).revolute("d", "r", "p", "y", (1, 0, 0), child_position=(1, 0, 0))
+    how = {"q": [-1.0, 1.0, -1.0], "actions": {"a": 60.0}, "reward": lambda s: s["a"].v}
+    env = sl.envs.MechanismEnv(b.build(), 2, **how, autoreset_mode="Disabled")
+    env.reset(seed=0)
+    for _ in range(100):
+        before = env.v
+        _, _, ends, _, infos = env.step([[1.0], [1.0]])
+        if ends.any():
+            break
+    assert set(infos["end_reason"]) == {"singular"}
+    assert np.isfinite(env.v).all()
+    assert np.abs(env.v).max() < 2.0 * np.abs(before).max()
+
+
 @pytest.mark.parametrize("n", [1, 5])
 def test_a_closed_loop_under_torques_moves_as_in_a_simulation(n):
     env = sl.envs.five_bar_swing_up(n)
@@ -109,13 +182,13 @@ def test_threads_and_the_number_of_neighbours_change_nothing():
 
 
 def _both(n, targets, **options):
-    """q of five-bars under the same actions, on each target, and how the episodes end."""
+    """q and v of five-bars under the same actions, on each target, and closure errors."""
     actions = np.random.default_rng(6).uniform(-1.0, 1.0, (10, n, 2))
     found = []
     for target in targets:
         env = sl.envs.five_bar_swing_up(n, target=target, **options)
         env.reset(seed=4)
-        places = [env.step(action) and env.q for action in actions]
+        places = [env.step(action) and np.hstack([env.q, env.v]) for action in actions]
         found.append((np.array(places), env.closure_residual))
     return found
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -101,10 +103,43 @@ def test_given_starts_are_used_and_open_ones_refused():
     assert np.abs(env.q - other).max() < 1e-11  # assemble closes to 1e-12
     with pytest.raises(StateError, match="is open by"):
         env.reset(options={"q": other + [0.2, 0.0, 0.0]})
-    with pytest.raises(InputError, match="numbers of runs do not fit together"):
-        env.reset(options={"q": np.tile(other, (2, 1))})
+    for count in (2, 4):
+        with pytest.raises(InputError, match=rf"q and v for {count} environments; 3 of 3 are reset. Expected one row"):
+            env.reset(options={"q": np.tile(other, (count, 1))})
     with pytest.raises(InputError, match=r"there is no option 'reset_masks'; did you mean 'reset_mask'\?"):
         env.reset(options={"reset_masks": np.ones(3, bool)})
+
+
+def test_a_start_that_opens_loops_is_changed_with_a_warning():
+    """The words are those of a simulation that begins there."""
+    env, v = four_bars(2), np.ones(3)
+    words = (
+        r"the start was brought to the closed loops: velocities opened the loops, and were changed by up to 3.6e\+00"
+    )
+    with pytest.warns(sl.SpanloopWarning, match=f"^reset: {words}") as found:
+        env.reset(options={"q": np.tile(sl.zoo.four_bar_start(), (2, 1)), "v": v})
+    assert found[0].filename == __file__
+    with pytest.warns(sl.SpanloopWarning, match=f"^simulate: {words}"):
+        run = sl.simulate(env.robot, sl.zoo.four_bar_start(), v, duration=0.01)
+    assert np.array_equal(env.v[0], run.v[0])
+    with pytest.warns(sl.SpanloopWarning, match=r"^reset: .* loops were open by up to"):
+        env.reset(options={"q": sl.zoo.four_bar_start() + [1e-5, 0.0, 0.0]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        env.reset(options={"q": env.q, "v": env.v})
+
+
+def test_rows_of_starts_with_a_mask_are_of_those_that_are_reset():
+    env = four_bars(4)
+    env.reset(seed=0)
+    q = env.robot.assemble(np.tile(sl.zoo.four_bar_start(), (2, 1)) + [[0.1, 0, 0], [0.2, 0, 0]], ["crank_hinge"])
+    env.reset(options={"reset_mask": np.array([False, True, False, True]), "q": q})
+    assert np.abs(env.q[[1, 3]] - q).max() < 1e-11
+    assert np.array_equal(env.q[[0, 2]], np.tile(sl.zoo.four_bar_start(), (2, 1)))
+    for count in (1, 2):
+        mask = np.arange(4) < count
+        with pytest.raises(InputError, match=f"q and v for 4 environments; {count} of 4 are reset"):
+            env.reset(options={"reset_mask": mask, "q": np.tile(sl.zoo.four_bar_start(), (4, 1))})
 
 
 def test_random_starts_are_inside_limits():

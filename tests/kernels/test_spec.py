@@ -85,3 +85,10 @@ def test_an_expression_takes_no_options_of_functions():
     operators = sl.operators(zoo.pendulum(2))
     with says(InputError, "an expression of operators takes no method"):
         sl.compile(zoo.pendulum(2), operators.phi, method="dense")
+
+
+@pytest.mark.parametrize("given", [True, 3, ["joint1", 1]])
+@pytest.mark.parametrize("option", ["forces", "frames", "points"])
+def test_names_of_bodies_and_frames_are_text(option, given):
+    with says(InputError, f"{option} is {given!r}; expected names of"):
+        sl.compile(zoo.puma(), "forward_dynamics", **{option: given})

@@ -106,6 +106,11 @@ def test_the_gradient_by_inputs_goes_through_the_forces():
             "2): u has 2 numbers a step",
         ),
         (
+            {"inputs": ROWS, "controller": lambda t, q, v, u: {"crank_hinge": u[5]}},
+            "the controller reads an entry that is not there (index 5 is out of bounds for axis 0 with size 2): u has "
+            "2 numbers a step, those of inputs=",
+        ),
+        (
             {"forces": lambda t, q: {}},
             "the function of forces takes 2 arguments; expected (t, q, v) or (t, q, v, u)",
         ),
@@ -145,6 +150,7 @@ def test_the_gradient_by_inputs_goes_through_the_forces():
         "constant forces",
         "tau too",
         "beyond",
+        "a controller beyond",
         "arguments",
         "none given",
         "callback",

@@ -27,6 +27,9 @@ OPTIONAL = (  # module, its package, what it is for
     ("trimesh", "trimesh", "meshes in .ply, .off and glTF files"),
     ("PIL", "pillow", "videos of runs as .gif"),
     ("imageio_ffmpeg", "imageio-ffmpeg", "videos of runs as .mp4"),
+    ("gymnasium", "gymnasium", "sl.envs, environments for learning"),
+    ("torch", "torch", "spanloop.torch, functions on PyTorch tensors"),
+    ("jax", "jax", "spanloop.jax, functions on JAX arrays"),
     ("pinocchio", "pin", "a peer of tests and benchmarks"),
 )
 FEATURES = ("avx512f", "avx2", "fma", "avx", "sse4.2", "neon", "sve")  # instruction sets that matter for speed
@@ -67,6 +70,7 @@ def all_checks() -> Iterator[Check]:
     yield from _needed()
     yield _vectors()
     yield _cores()
+    yield _gpus()
     yield _cache()
     yield _compiled()
     yield from _settings()
@@ -108,6 +112,20 @@ def _cores() -> Check:
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     advice = "Dynamics(model, threads=0) uses all of them for batches" if count > 1 else "threads gain nothing"
     return Check("cores", WELL if count > 1 else ADVICE, f"{count}; {advice}")
+
+
+def _gpus() -> Check:
+    """The GPUs of target "cuda", or why there is none."""
+    from spanloop.compiler.runtime.gpu import driver
+    from spanloop.errors import DeviceError
+
+    try:
+        found = driver.names()
+    except DeviceError as error:
+        return Check("gpu", ADVICE, str(error))
+    if not found:
+        return Check("gpu", ADVICE, "the driver is installed, and there is no NVIDIA GPU; target='cpu' needs none")
+    return Check("gpu", WELL, f"{', '.join(found)}; target='cuda' uses the first, device= of sl.compile another")
 
 
 def _cache() -> Check:

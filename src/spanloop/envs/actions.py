@@ -38,20 +38,20 @@ class Actions:
         """How many numbers an action has."""
         return len(self.names)
 
-    def checked(self, actions: Any, n: int) -> np.ndarray:
-        """Actions (n, k) from −1 to 1, clipped to that; one that is not finite is refused."""
+    def checked(self, actions: Any, n: int, where: str = "step") -> np.ndarray:
+        """Actions (n, k) from −1 to 1, clipped to that; one that is not finite is refused. where: begins a message."""
         found = np.asarray(actions)
         if found.dtype.kind not in "fiu" or found.shape != (n, len(self)):
             what = f"shape {found.shape}" if found.dtype.kind in "fiu" else f"entries of type {found.dtype}"
             raise InputError(
-                f"step: actions have {what}; expected numbers ({n}, {len(self)}): {', '.join(self.names)} of every "
+                f"{where}: actions have {what}; expected numbers ({n}, {len(self)}): {', '.join(self.names)} of every "
                 "environment, from -1 to 1"
             )
         found = found.astype(float)
         if not np.isfinite(found).all():
             k, j = map(int, np.argwhere(~np.isfinite(found))[0])
             words = f"action {self.names[j]!r} of environment {k} is {found[k, j]}; every number must be finite"
-            raise StateError.of("step", Refusal(Reason.NOT_FINITE, words))
+            raise StateError.of(where, Refusal(Reason.NOT_FINITE, words))
         return np.clip(found, -1.0, 1.0)
 
     def inputs(self, actions: np.ndarray) -> np.ndarray:

@@ -1,12 +1,14 @@
 """Runs of one mechanism that begin and end each at their own time, advanced together by a compiled time loop.
 
 All that a run carries is in its row of state. Nothing that acts here reads the time, so that runs of different age
-share a call; the age of each is counted beside it.
+share a call; the age of each is counted beside it. With closed loops a row carries the velocity before its projection,
+with which the next step begins; what is read, as a sample of sl.simulate, is projected.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,7 @@ from spanloop.trajectory import Outcome
 
 _EXPLAINED = 16  # failures of a call that are explained: each takes milliseconds
 FAILED = "failed"  # the reason of the others
+_FAR = 1e-2  # of a velocity: where a run ends, a projection that changes more is of loops that lose rank
 _ENDED = 1  # of `why`: any bit that is not 0 leaves a run where it is
 
 
@@ -50,6 +53,8 @@ class BatchMotion:
         self.state = np.zeros((self.count, self.layout.width), self.rollout.dtype)
         self.age = np.zeros(self.count, np.int64)  # steps since a run began
         self._is_new = np.zeros(self.count, bool)
+        self._v = np.zeros((self.count, p.model.nv))  # as it is read
+        self._controls = np.zeros((self.count, 1, p.applied.inputs), self.rollout.dtype)
 
     @staticmethod
     def of(robot: Dynamics, q: Any, *, count: int, step: float, integrator: Integrator, **options: Any) -> BatchMotion:
@@ -72,8 +77,8 @@ class BatchMotion:
 
     @property
     def v(self) -> np.ndarray:
-        """Velocities (count, nv)."""
-        return self.state[:, self.layout.places["v"]].astype(float)
+        """Velocities (count, nv), projected to the closed loops: those of the samples of sl.simulate."""
+        return self._v.copy()
 
     @property
     def time(self) -> np.ndarray:
@@ -105,6 +110,7 @@ class BatchMotion:
         start = replace(self.problem, q=q, v=v, batch=(len(q),), constants=self.constants_of(rows))
         self.state[rows] = start.state(self.layout)
         self.age[rows], self._is_new[rows] = 0, True
+        self._v[rows] = self._sampled(rows)
 
     def advance(self, u: np.ndarray, steps: int, moves: np.ndarray) -> np.ndarray:
         """Take this many steps with inputs u (count, width) in the runs that move (count,); which of them ended.
@@ -115,10 +121,18 @@ class BatchMotion:
         if self.problem.system.contacts:
             self._expect_forces(controls, moves)
         why, state = np.where(moves, 0, _ENDED).astype(np.uint8), self.state.copy()
-        counts = self._moving.run(state, self.constants, controls, why, Steps(0.0, self.step, 0, steps))
+        record = np.empty((self.count, 2, self._recorded), self.rollout.dtype)  # at the start, and at the end
+        counts = self._moving.run(state, self.constants, controls, why, Steps(0.0, self.step, 0, steps, steps), record)
         self.state, self.age = state, self.age + np.where(moves, counts, 0)  # an interrupted call changes nothing
         self._why, self._counts, self._controls = why, counts, controls
-        return moves & (why != 0)
+        if not why.any():
+            self._v = self._closed(slice(None), record[:, 1])
+            return why != 0
+        ended, others = moves & (why != 0), np.flatnonzero(why == 0)
+        self._v[others] = self._closed(others, record[others, 1])
+        if ended.any():
+            self._v[ended] = self._sampled(np.flatnonzero(ended), _FAR)
+        return ended
 
     def outcomes(self, ended: np.ndarray) -> dict[int, tuple[str, str]]:
         """Why the runs (count,) ended in the last call of `advance`: reasons and sentences, by number."""
@@ -131,6 +145,41 @@ class BatchMotion:
             out[k] = FAILED, f"the step at t = {self.step * int(self.age[k]):.6g} s failed, {others}"
         return out
 
+    @cached_property
+    def _recorded(self) -> int:
+        """Numbers in a sample: q, v and the others that sl.simulate keeps."""
+        layout, system = self.layout, self.problem.system
+        kept = "q", "v", "z", *system.switched, *system.contact_arrays
+        return sum(layout.sizes[name] for name in kept if name in layout)
+
+    def _sampled(self, rows: np.ndarray, far: float = np.inf) -> np.ndarray:
+        """Velocities (n, nv) of these runs, as samples have them; no step is taken. far: as of `_closed`."""
+        two = self._at_least_two(rows)
+        record = np.empty((len(two), 1, self._recorded), self.rollout.dtype)
+        constants = np.ascontiguousarray(self.constants_of(two), self.rollout.dtype)
+        why = np.zeros(len(two), np.uint8)
+        self._moving.run(self.state[two], constants, self._controls[two], why, Steps(0.0, self.step, 0, 0), record)
+        return self._closed(rows, record[: len(rows), 0], far)
+
+    def _closed(self, rows: np.ndarray | slice, samples: np.ndarray, far: float = np.inf) -> np.ndarray:
+        """Velocities (n, nv) of samples (n, width). Where loops lose rank they may have none: the step's is kept.
+
+        far: that is also kept where the sample's differs by more than this part of it.
+        """
+        place = self.layout.places["v"]
+        found = samples[:, place].astype(float)
+        if far == np.inf and np.isfinite(found).all():
+            return found
+        v = self.state[rows, place].astype(float)
+        size = np.abs(v).max(axis=1, keepdims=True, initial=0.0)
+        with np.errstate(invalid="ignore"):
+            is_near = np.abs(found - v).max(axis=1, keepdims=True, initial=0.0) <= far * (1.0 + size)
+        return np.where(np.isfinite(found).all(axis=1, keepdims=True) & is_near, found, v)
+
+    def _at_least_two(self, rows: np.ndarray) -> np.ndarray:
+        """Numbers of runs that move as a batch: another kernel, for one run alone, need not be compiled."""
+        return rows if len(rows) > 1 or self.count == 1 else np.repeat(rows, 2)
+
     def _at_limits(self, rows: np.ndarray) -> dict[int, Outcome]:
         """The outcomes of those runs that a limit of a joint ended: their last step once more, where nothing ends it.
 
@@ -139,7 +188,7 @@ class BatchMotion:
         rows = rows[(self._why[rows] & HALTED) > 0]
         if not len(rows) or "g" not in self.layout or self.problem.system.switching:
             return {}
-        place, two = self.layout.places["g"], rows if len(rows) > 1 or self.count == 1 else np.repeat(rows, 2)
+        place, two = self.layout.places["g"], self._at_least_two(rows)
         after, why = self.state[two], np.zeros(len(two), np.uint8)
         before = after[:, place].copy()
         after[:, place] = -1.0  # not positive: no event is met

@@ -22,7 +22,7 @@ from spanloop.envs.episode_ends import EpisodeEnds
 from spanloop.envs.random_parameters import RandomParameters
 from spanloop.envs.starts import Starts
 from spanloop.envs.state import State, observing
-from spanloop.errors import InputError, SpanloopWarning, nearest
+from spanloop.errors import InputError, SpanloopWarning, UnsupportedError, nearest
 from spanloop.model import Model
 from spanloop.simulation.integrators.integrator import AUTO, Integrator
 from spanloop.simulation.simulate import robot_of, with_target
@@ -157,7 +157,8 @@ class MechanismEnv(VectorEnv):
         self.metadata = {"autoreset_mode": mode}
         self.single_action_space = gymnasium.spaces.Box(-1.0, 1.0, (len(self.actions),), np.float32)
         at_start = np.repeat(self.motion.problem.q[:1], self.num_envs, axis=0)
-        width = self._observed(self._state_at(np.arange(self.num_envs), at_start)).shape[1]
+        self._width: int | None = None  # of an observation, once it is known
+        self._width = width = self._observed(self._state_at(np.arange(self.num_envs), at_start)).shape[1]
         self.single_observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (width,), np.float32)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
@@ -205,12 +206,26 @@ class MechanismEnv(VectorEnv):
             self._done = terminations | late
         return observations, rewards, terminations, late, infos
 
+    def __reduce__(self) -> Any:
+        raise UnsupportedError(
+            "environments cannot be pickled or copied: compiled code and your functions are parts of them. Make one in "
+            "each process, with the same arguments and a seed of its own"
+        )
+
     # ---- more than Gymnasium asks for
+
+    def truncate_after(self, actions: int) -> None:
+        """Truncate episodes after this many actions, in place of their duration."""
+        self._most = self.control_steps * _count(actions, "max_episode_steps")
 
     def torques(self, actions: ArrayLike) -> np.ndarray:
         """Torques (..., nv) of actions (..., k): tau of sl.simulate. With a controller its inputs u instead."""
-        found = np.asarray(actions, float)
-        flat = self.actions.checked(found.reshape(-1, len(self.actions)), int(np.prod(found.shape[:-1])))
+        found = np.asarray(actions)
+        k = len(self.actions)
+        if not found.ndim or found.shape[-1] != k:
+            names = ", ".join(self.actions.names)
+            raise InputError(f"torques: actions have shape {found.shape}; expected (..., {k}): {names}, from -1 to 1")
+        flat = self.actions.checked(found.reshape(-1, k), int(np.prod(found.shape[:-1])), "torques")
         return self.actions.inputs(flat).reshape(*found.shape[:-1], -1)
 
     @property
@@ -307,6 +322,11 @@ class MechanismEnv(VectorEnv):
         if found.ndim != 2 or len(found) != len(state) or found.dtype.kind not in "fiub":
             raise InputError(
                 f"observation returned {found.dtype} of shape {found.shape}; expected numbers ({len(state)}, k)"
+            )
+        if found.shape[1] != (self._width or found.shape[1]):
+            raise InputError(
+                f"observation returned an array of shape {found.shape}; expected ({len(state)}, {self._width}), as "
+                "when the environment was made: observation_space is of that width"
             )
         with np.errstate(over="ignore"):
             return _finite(found.astype(np.float32), "observation")

@@ -11,6 +11,7 @@ from spanloop.envs.five_bar import five_bar_swing_up
 from spanloop.envs.mechanism_env import MechanismEnv
 from spanloop.envs.single_env import SingleEnv
 from spanloop.envs.walker import linkage_walker
+from spanloop.errors import InputError
 
 NAMES = {
     "spanloop/FiveBarSwingUp-v0": five_bar_swing_up,
@@ -34,6 +35,14 @@ def single(name: str, **options: Any) -> SingleEnv:
     return SingleEnv(NAMES[name](1, **{"autoreset_mode": "Disabled"} | options))
 
 
-def vector(name: str, num_envs: int, **options: Any) -> MechanismEnv:
-    """Many environments, for gymnasium.make_vec; options: those of their function."""
-    return NAMES[name](num_envs, **options)
+def vector(name: str, num_envs: int, max_episode_steps: int | None = None, **options: Any) -> MechanismEnv:
+    """Many environments, for gymnasium.make_vec; max_episode_steps: in place of duration, as Gymnasium counts.
+
+    options: those of their function.
+    """
+    if max_episode_steps is not None and "duration" in options:
+        raise InputError(f"{name}: duration and max_episode_steps are both lengths of an episode; give one of them")
+    env = NAMES[name](num_envs, **options)
+    if max_episode_steps is not None:
+        env.truncate_after(max_episode_steps)
+    return env

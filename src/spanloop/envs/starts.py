@@ -50,23 +50,34 @@ class Starts:
 
     def closed(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> Drawn:
         """States near q, v with all loops closed, as the parameters of these runs close them; far ones are refused."""
+        return self._closed(rows, q, v)[:2]  # velocities that were made closed: nobody asked for others
+
+    def _closed(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
+        """The same, and a note on what was changed, "" if nothing."""
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", SpanloopWarning
-            )  # velocities that were made closed: nobody asked for others
+            warnings.simplefilter("ignore", SpanloopWarning)
             constants = self.motion.constants_of(rows)
-            return initial_state.closed(self.robot, self.motion.problem.system, q, v, constants)[:2]
+            return initial_state.closed(self.robot, self.motion.problem.system, q, v, constants)
 
     def given(self, rows: np.ndarray, q: Any, v: Any) -> Drawn:
-        """Starts that a user gives, each for all runs or (n, ...) for each, checked and closed."""
+        """Starts that a user gives, each for all runs or (n, ...) for each, checked and closed, with a warning."""
         q = self.motion.problem.q[0] if q is None else q
-        found = initial_state.states(self.robot, q, v, {"environments": (len(rows),)})
-        if found[2] != (len(rows),):
-            raise InputError(f"options: q and v have rows {found[2]}; expected one for each of {len(rows)} that reset")
-        refusal = self._overlap(found[0])
+        q, v, leading = initial_state.states(self.robot, q, v, {})
+        n = len(rows)
+        if leading not in ((), (1,), (n,)):
+            count = "x".join(map(str, leading))
+            raise InputError(
+                f"reset: options have q and v for {count} environments; {n} of {self.motion.count} are reset. Expected "
+                "one row for all of these, or one for each, in their order"
+            )
+        q, v = (np.repeat(x, n, axis=0) if len(x) < n else x for x in (q, v))
+        refusal = self._overlap(q)
         if refusal is not None:
             raise StateError.of("reset", refusal)
-        return self.closed(rows, found[0], found[1])
+        q, v, note = self._closed(rows, q, v)
+        if note:
+            warnings.warn(f"reset: {note}", SpanloopWarning, stacklevel=4)
+        return q, v
 
     # ---- a block
 

@@ -115,7 +115,8 @@ def observing(observation: Any, robot: Dynamics) -> Callable[[State], Any]:
     if callable(observation):
         return observation
     names = default_names(robot) if observation is None else observation
-    if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(x, str) for x in names):
+    is_list = isinstance(names, Sequence) and not isinstance(names, str)
+    if not is_list or not names or not all(isinstance(x, str) for x in names):
         raise InputError(f"observation is {observation!r}; expected names as 'joint.q', or a function of the state")
     return lambda state: named_columns(state, tuple(names))
 

@@ -16,7 +16,7 @@ from spanloop.algorithms import catalog
 from spanloop.compiler.lower import Division, Operations, Part
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.kernels.lowering import chain_parts
-from spanloop.kernels.spec import KernelSpec, check_target, checked_model
+from spanloop.kernels.spec import KernelSpec, check_target, checked_model, refuse_threads_of_gpu
 from spanloop.model import Model
 from spanloop.sweeps.operators import Operator
 from spanloop.sweeps.vectors import Vector
@@ -147,6 +147,7 @@ def compile(
     if _is_single(dtype) and spec.needs_double:
         raise UnsupportedError(f"{function}: method {spec.method!r} needs double precision; leave out dtype='float32'")
     check_target(target)
+    refuse_threads_of_gpu(threads, target)
     if target != "cuda" and (layout != "rows" or device != 0 or warps is not None):
         raise InputError(f"{function}: layout, device and warps are for target='cuda'; target is {target!r}")
     division = _division(spec, chain_threads) if chain_threads is True or chain_threads != 1 else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -129,11 +129,11 @@ class KernelSpec:
             model,
             name,
             algorithm,
-            forces=_names(forces),
+            forces=_names("forces", forces),
             frame=frame,
             expressed_in=expressed_in,
-            frames=_names(frames),
-            points=_names(points),
+            frames=_names("frames", frames),
+            points=_names("points", points),
         )
         if open_chain is not None:
             if "open_chain" not in algorithm.takes:
@@ -459,8 +459,14 @@ def _chosen(option: str, value: str) -> str:
     return value
 
 
-def _names(x: str | Sequence[str]) -> tuple[str, ...]:
-    return (x,) if isinstance(x, str) else tuple(x)
+def _names(option: str, x: str | Sequence[str]) -> tuple[str, ...]:
+    if isinstance(x, str):
+        return (x,)
+    found = tuple(x) if isinstance(x, Iterable) else (x,)
+    if not all(isinstance(name, str) for name in found):
+        what = "bodies" if option == "forces" else "frames or bodies"
+        raise InputError(f"{option} is {x!r}; expected names of {what}, as {option}=['hand']")
+    return found
 
 
 def checked_model(model: Any, owner: str) -> Model:
@@ -480,7 +486,14 @@ def check_call_options(dtype: Any, threads: Any, target: Any, on_singular: Any) 
     checked_dtype(dtype)
     checked_threads(threads)
     check_target(target)
+    refuse_threads_of_gpu(threads, target)
     _chosen("on_singular", on_singular)
+
+
+def refuse_threads_of_gpu(threads: Any, target: Any) -> None:
+    """Refuse threads for a target that has its own."""
+    if target == "cuda" and (isinstance(threads, bool) or threads != 1):
+        raise InputError(f"threads is {threads!r}, for target 'cpu'; target is 'cuda', where each state has a thread")
 
 
 def check_target(target: Any) -> None:

@@ -216,7 +216,7 @@ class AppliedForces:
         q, v = self._named(x)
         u: Any = TracedArray.of(x["u"])
         z: Any = TracedArray.of(x["z"])[: self.controller.memory]
-        with noted("the controller"):
+        with noted("the controller"), _within("controller", self.inputs or None):
             found = self.controller.torques(x["t"][0], q, v, u, z)
         return _torques(self.model, found, "the controller")
 
@@ -232,7 +232,7 @@ class AppliedForces:
         if self.forces is None:
             return tau, []
         u = (TracedArray.of(x["u"]),) if takes_inputs(self.forces) else ()
-        with noted("the function of forces"), _within(self.inputs if u else None):
+        with noted("the function of forces"), _within("function of forces", self.inputs if u else None):
             found = self.forces(x["t"][0], q, v, *u)
         return self._added(tau, found)
 
@@ -276,7 +276,7 @@ class AppliedForces:
         q, v = self._named(x)
         t, h, u, z = x["t"][0], x["h"][0], tuple(x["u"]), tuple(x["z"])
         n = self.controller.memory
-        with noted("the controller's update"):
+        with noted("the controller's update"), _within("controller's update", self.inputs or None):
             mine: tuple[Any, Any] = TracedArray.of(u), TracedArray.of(z[:n])
             out = list(_sized(self.controller.update(t, h, q, v, *mine), n, "update")) if n else []
         if self.actuation is not None and self.actuation.memory:
@@ -476,7 +476,10 @@ def _places(model: Model, forces: Callable[..., Any], inputs: int) -> tuple[tupl
         )
     u = (TracedArray.of([0.0] * inputs),) if takes_inputs(forces) else ()
     q, v = Named.by_joint(list(model.neutral()), model, False), Named.by_joint([0.0] * model.nv, model, True)
-    with noted("the function of forces, called with the neutral position"), _within(inputs if u else None):
+    with (
+        noted("the function of forces, called with the neutral position"),
+        _within("function of forces", inputs if u else None),
+    ):
         found = forces(0.0, q, v, *u)
     if not isinstance(found, Mapping):
         raise InputError(f"forces returned a {type(found).__name__}; expected {{'body': six numbers}}")
@@ -489,16 +492,16 @@ def _places(model: Model, forces: Callable[..., Any], inputs: int) -> tuple[tupl
 
 
 @contextlib.contextmanager
-def _within(count: int | None) -> Iterator[None]:
-    """A sentence for a function of forces that reads beyond its inputs; count: how many there are, None of none."""
+def _within(what: str, count: int | None) -> Iterator[None]:
+    """A sentence for a function of a user that reads beyond its inputs; count: how many there are, None of none."""
     try:
         yield
     except IndexError as error:
         if count is None:
             raise
         raise InputError(
-            f"the function of forces reads an entry that is not there ({error}): u has {count} numbers a step, those "
-            "of inputs=, or of tau= without inputs"
+            f"the {what} reads an entry that is not there ({error}): u has {count} number{'s' * (count != 1)} a step, "
+            "those of inputs= (of an environment, of actions=), or of tau= without inputs"
         ) from error
 
 

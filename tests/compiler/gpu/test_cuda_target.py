@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import re
 import shutil
 import subprocess
 
@@ -88,6 +90,45 @@ def test_other_names_of_the_target_and_layouts_are_refused_with_advice():
         sl.compile(model, "bias", target="cuda", layout="row")
     with pytest.raises(InputError, match="layout, device and warps are for target='cuda'"):
         sl.compile(model, "bias", layout="columns")
+
+
+@pytest.mark.parametrize("device", ["cuda:0", 1.5, -1, None, True, [0]])
+def test_a_device_that_is_no_number_is_refused_when_it_is_given(device):
+    words = f"device is {device!r}; expected the number of a GPU, a whole number from 0 on: device=0 is the first"
+    with pytest.raises(InputError, match=re.escape(words)):
+        sl.compile(sl.zoo.pendulum(), "bias", target="cuda", device=device)
+
+
+def test_a_device_that_is_not_there_is_reported_by_a_call():
+    kernel = sl.compile(sl.zoo.pendulum(), "bias", target="cuda", device=999)
+    with pytest.raises(DeviceError, match=r"there is no GPU 999|needs an NVIDIA GPU"):
+        kernel([0.0], [0.0])
+
+
+def test_threads_of_the_cpu_are_refused():
+    words = "threads is 2, for target 'cpu'; target is 'cuda', where each state has a thread"
+    model = sl.zoo.pendulum()
+    for make in (
+        lambda: sl.compile(model, "bias", target="cuda", threads=2),
+        lambda: sl.Dynamics(model, target="cuda", threads=2),
+        lambda: sl.Integrator(target="cuda", threads=2),
+    ):
+        with pytest.raises(InputError, match=words):
+            make()
+
+
+def test_a_library_that_is_no_driver_is_a_sentence(monkeypatch):
+    """Python's own functions stand in for a stub of the driver: cuInit is not among them."""
+    driver._library.cache_clear()
+    monkeypatch.setattr(driver.ctypes, "CDLL", lambda name: ctypes.pythonapi)
+    try:
+        with pytest.raises(
+            DeviceError, match=r"libcuda\.so\.1 is not NVIDIA's driver: it has no cuInit .*target='cpu'"
+        ):
+            sl.compile(sl.zoo.pendulum(), "bias", target="cuda")([0.0], [0.0])
+        assert not driver.is_available()
+    finally:
+        driver._library.cache_clear()
 
 
 def test_long_kernels_refuse_columns():

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from spanloop.compiler.runtime.foreign_arrays import as_numpy
 from spanloop.errors import InputError
 
 
@@ -14,12 +15,7 @@ def converted(function: str, name: str, size: int, x, dtype: np.dtype) -> np.nda
     """An array (..., size) of the kernel's dtype; integers and other real dtypes are converted."""
     if type(x) is np.ndarray and x.dtype == dtype and x.ndim and x.shape[-1] == size:
         return x
-    try:
-        a = np.asarray(x)
-    except Exception:
-        raise InputError(
-            f"{function}: {name} cannot be made an array; expected numbers of shape (..., {size})"
-        ) from None
+    a = as_numpy(function, name, x, f"(..., {size})")
     if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
         raise InputError(f"{function}: {name} has masked entries; fill them first, for example with x.filled(nan)")
     if a.dtype.kind not in "fiub":

@@ -16,6 +16,7 @@ from spanloop.compiler.runtime.kernel import checked_threads
 from spanloop.compiler.runtime.rollout import Rollout
 from spanloop.errors import InputError, nearest
 from spanloop.kernels import of_model, source_hash
+from spanloop.kernels.spec import refuse_threads_of_gpu
 from spanloop.simulation.events.endings import Events
 from spanloop.simulation.events.switched_start import conditions_key
 from spanloop.simulation.integrators import euler, implicit, midpoint, runge_kutta
@@ -90,6 +91,7 @@ class Integrator:
         if self.checkpoint is not None and not isinstance(self.checkpoint, str | os.PathLike):
             raise InputError(f"checkpoint is {self.checkpoint!r}; expected the name of a file, as 'run.ckpt'")
         checked_threads(self.threads)
+        refuse_threads_of_gpu(self.threads, self.target)
         if self.adaptive and self.dtype != "float64":
             raise InputError(f"integrator {self.name!r} works in float64; dtype is {self.dtype!r}")
         if self.adaptive and self.target == "cuda":

@@ -13,7 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from spanloop.errors import DeviceError
+import numpy as np
+
+from spanloop.errors import DeviceError, InputError
 
 _LIBRARIES = ("libcuda.so.1", "libcuda.so", "nvcuda.dll")
 _OLDEST_DRIVER = 11020  # CUDA 11.2: memory that is allocated and freed in the order of a stream
@@ -44,6 +46,11 @@ def _library() -> Any:
             library = ctypes.CDLL(name)
         except OSError:
             continue
+        if not all(hasattr(library, x) for x in ("cuInit", "cuDriverGetVersion", "cuDeviceGetCount")):
+            raise DeviceError(
+                f"target 'cuda': {name} is not NVIDIA's driver: it has no cuInit or other functions of it (a stub?). "
+                "Install the driver, or use target='cpu'"
+            )
         status = library.cuInit(0)
         if status:
             raise DeviceError(f"target 'cuda': {_sentence(library, 'cuInit', status)}")
@@ -86,7 +93,10 @@ def _sentence(library: Any, call: str, status: int) -> str:
 def call(function: str, *arguments: Any) -> None:
     """Call the driver; DeviceError where it fails."""
     library = _library()
-    status = getattr(library, function)(*arguments)
+    entry = getattr(library, function, None)
+    if entry is None:
+        raise DeviceError(f"target 'cuda': the driver has no {function}. Update the driver, or use target='cpu'")
+    status = entry(*arguments)
     if status:
         raise DeviceError(f"target 'cuda': {_sentence(library, function, status)}")
 
@@ -104,11 +114,31 @@ def is_available() -> bool:
         return False
 
 
+def names() -> tuple[str, ...]:
+    """The names of all GPUs, in order; none of them is taken into use."""
+    found = []
+    for number in range(device_count()):
+        handle, name = ctypes.c_int(), ctypes.create_string_buffer(256)
+        call("cuDeviceGet", ctypes.byref(handle), number)
+        call("cuDeviceGetName", name, 256, handle)
+        found.append(name.value.decode())
+    return tuple(found)
+
+
 def device_count() -> int:
     """How many GPUs there are."""
     count = ctypes.c_int()
     call("cuDeviceGetCount", ctypes.byref(count))
     return count.value
+
+
+def checked_number(device: Any) -> int:
+    """The number of a GPU, if it is one; there need be no such GPU yet."""
+    if isinstance(device, bool) or not isinstance(device, int | np.integer) or device < 0:
+        raise InputError(
+            f"device is {device!r}; expected the number of a GPU, a whole number from 0 on: device=0 is the first"
+        )
+    return int(device)
 
 
 @dataclass(frozen=True)

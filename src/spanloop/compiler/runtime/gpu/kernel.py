@@ -23,9 +23,10 @@ from spanloop.compiler.render.gpu.entry import WARP
 from spanloop.compiler.runtime import arrays, cache, machine
 from spanloop.compiler.runtime.device_arrays import DeviceArray, borrowed, checked, returned
 from spanloop.compiler.runtime.dlpack import CUDA, CUDA_MANAGED
+from spanloop.compiler.runtime.foreign_arrays import as_numpy
 from spanloop.compiler.runtime.gpu import assembly, driver, tensors
 from spanloop.compiler.runtime.gpu.device_code import Code, DeviceCode, copied
-from spanloop.compiler.runtime.gpu.driver import Device, Memory
+from spanloop.compiler.runtime.gpu.driver import Device, Memory, checked_number
 from spanloop.compiler.runtime.kernel import (
     REAL,
     AnyPlan,
@@ -56,6 +57,7 @@ class GpuKernel(Remade):
         parts: Callable[[], Sequence[Part]] = tuple,
     ):
         """device: number of the GPU; warps: of a state; parts: of the mechanism, that several warps can divide."""
+        checked_number(device)
         if layout not in LAYOUTS:
             raise InputError(f"layout is {layout!r}; expected 'rows' (n, size) or 'columns' (size, n)")
         self.name, self.definition, self.layout = definition.name, definition, layout
@@ -424,10 +426,7 @@ def _fetched(device: Device, a: DeviceArray) -> np.ndarray:
 
 
 def _column(function: str, name: str, size: int, x: Any, dtype: np.dtype) -> np.ndarray:
-    try:
-        a = np.asarray(x)
-    except Exception:
-        raise InputError(f"{function}: {name} cannot be made an array; expected numbers of shape ({size}, n)") from None
+    a = as_numpy(function, name, x, f"({size}, n)")
     if a.dtype.kind not in "fiub" or a.ndim not in (1, 2) or a.shape[0] != size:
         raise InputError(f"{function}: {name} has shape {a.shape} of {a.dtype}; expected real numbers ({size}, n)")
     with np.errstate(over="ignore"):
