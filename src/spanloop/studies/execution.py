@@ -101,7 +101,7 @@ def on_dask(setup: Setup, chunks: Sequence[int], draws: Draws, client: Any) -> G
         InputError: the study cannot be sent to workers.
     """
     raised: list[BaseException] = []
-    sent = _packed(setup)  # with every chunk: data that is scattered is lost with its workers
+    sent = packed(setup)  # with every chunk: data that is scattered is lost with its workers
     try:
         yield from _on_cluster(sent, chunks, draws, client, raised)
     except Exception as error:
@@ -153,8 +153,8 @@ def refuse_no_client(client: Any) -> None:
         raise InputError(f"study: client is {client!r:.60}; expected a dask.distributed.Client{tip}")
 
 
-def _packed(setup: Setup) -> bytes:
-    """The setup as bytes for workers."""
+def packed(setup: Setup) -> bytes:
+    """The setup as bytes for workers; raises InputError where a function holds what cannot be sent."""
     import cloudpickle
 
     def failure(x: Any) -> str:
