@@ -38,12 +38,12 @@ class Study:
             parameters ("forearm.mass", "elbow.damping"), "q.JOINT", "v.JOINT", "tau.JOINT", "input.NAME",
             "friction.CONTACT" and "restitution.CONTACT"; with `assign` any others.
         runs: how many; of a grid as many as it has points.
-        seed: of the draws. A run's draws depend on the seed and its number alone.
+        seed: of the draws. A run's draws depend on the seed and its number alone; of design="latin" on `runs`, too.
         design: "random", "latin" (hypercube), "sobol", "saltelli" (for Sobol' indices) or "grid".
         table: instead of `vary` and `design` the numbers themselves: {"name": numbers}, or a .csv file with names in
             its first line.
         assign: a function {"variable": (n,)} -> {"name": (n,)} of variables of your own, as of a link's length, which
-            changes several parameters.
+            changes several parameters. It returns no name that varies by itself.
         keep: {"name": what}, or a list: sl.studies.Last, Largest, Smallest, TimeOfLargest, TimeOfSmallest, Mean,
             Samples of a quantity, EventCount, FirstEvent. A quantity is text ("q.elbow", "abs(v.elbow)",
             "tip.position.z", "tip.speed", "tau.elbow", "energy.total") or a function (t, q, v); alone it is its Last.

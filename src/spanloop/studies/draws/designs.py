@@ -1,4 +1,5 @@
-"""Designs: where in the unit cube the runs of a study are. A run's place depends on its number and the seed alone.
+"""Designs: where in the unit cube the runs of a study are. A run's place depends on its number and the seed
+alone, in a Latin hypercube also on how many runs there are.
 
 | design | places |
 |---|---|
