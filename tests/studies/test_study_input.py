@@ -215,7 +215,7 @@ def test_a_table_that_is_no_table_is_refused(tmp_path):
     with pytest.raises(FileError, match=r"t.csv: row 2 has 1 numbers; expected 2"):
         four_bar(vary=None, runs=None, table=path)
     path.write_text("")
-    with pytest.raises(FileError, match=r"t.csv: the file is empty; expected a table of draws"):
+    with pytest.raises(FileError, match=r"t.csv: the file is empty; expected a table"):
         four_bar(vary=None, runs=None, table=path)
     path.write_text("coupler.mass\n1.0\nheavy\n")
     with pytest.raises(FileError, match=r"t.csv: row 2: 'coupler.mass' is 'heavy'; expected a number"):

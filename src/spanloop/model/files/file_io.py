@@ -56,7 +56,7 @@ def _refusal(found: os.stat_result, what: str) -> str | None:
     if not stat.S_ISREG(found.st_mode):
         return "is a device or pipe; expected a file"
     if found.st_size > LARGEST:
-        return f"has {found.st_size / 2**20:.0f} MB; the file of {what} may have {LARGEST // 2**20} MB at most"
+        return f"has {found.st_size / 2**20:.0f} MB; {what}'s file may have {LARGEST // 2**20} MB at most"
     return None
 
 

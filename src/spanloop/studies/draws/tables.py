@@ -40,7 +40,7 @@ def read_table(path: Path) -> tuple[list[str], np.ndarray]:
     where = checked_path(path)
     lines = [
         x
-        for x in decoded(read_file(where, "a table of draws"), where.name).splitlines()
+        for x in decoded(read_file(where, "a table"), where.name).splitlines()
         if x.strip() and not x.startswith("#")
     ]
     rows = list(csv.reader(lines))
