@@ -132,6 +132,28 @@ def test_the_best_numbers_are_those_of_the_closed_form():
     assert high.values["v.rail"] == pytest.approx(6.0, abs=1e-2)
 
 
+def test_the_best_of_levels_and_choices_is_one_of_them():
+    """The end is z0 + v0 T − g T²/2; the nearest to 2 m of 5 × 3 ends, by going through all."""
+    fall, keep = 0.5 * G * T * T, {"miss": lambda t, q, v: (q["rail"] - 2.0) ** 2}
+    levels, speeds = np.linspace(0.0, 1.0, 5), [1.0, 7.0, 4.0]
+    vary = {"q.rail": st.Levels(0.0, 1.0, 5), "v.rail": st.Choice([*speeds, 5.4], weights=[1, 1, 2, 0])}
+    ends = levels[:, None] + T * np.array(speeds)[None] - fall
+    k, j = np.unravel_index(np.argmin((ends - 2.0) ** 2), ends.shape)
+    found = falling(vary=vary, keep=keep).best("miss", population=20, generations=20)
+    assert found.values == {"q.rail": levels[k], "v.rail": speeds[j]}
+    assert found.objective == pytest.approx((ends[k, j] - 2.0) ** 2, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [{"seed": -1}, {"population": 0}, {"generations": 1.5}, {"tolerance": "small"}, {"polish": 3}],
+)
+def test_an_option_of_best_that_is_no_such_number_is_refused(option):
+    (name, value), *_ = option.items()
+    with pytest.raises(InputError, match=f"best has {name}={value!r}; expected "):
+        falling().best("top", **option)
+
+
 def test_what_cannot_be_optimised_is_refused():
     with pytest.raises(InputError, match="there is no number 'tp' to optimise; did you mean 'top'"):
         falling().best("tp")

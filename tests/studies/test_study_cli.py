@@ -60,6 +60,22 @@ def test_a_file_is_the_study_of_the_same_arguments(file, tmp_path):
         assert np.array_equal(found[name].values, same[name].values, equal_nan=True), name
 
 
+def test_a_file_has_the_bounds_of_a_normal_distribution_and_the_weights_of_a_choice(file):
+    more = '"q.hinge1" = {normal = [0.5, 0.3], low = 0.2, high = 0.9}\n"v.hinge1" = {choice = [1, 2], weights = [1, 3]}'
+    file.write_text(FILE.replace('"q.hinge1" = {uniform = [0.2, 0.9]}', more))
+    own = read_study(file).own["vary"]
+    assert own["q.hinge1"] == st.Normal(0.5, 0.3, low=0.2, high=0.9)
+    assert own["v.hinge1"] == st.Choice([1, 2], weights=[1, 3])
+
+
+def test_a_path_that_is_no_study_is_named(file):
+    with pytest.raises(FileError, match=r"^\.: the extension is ''; a study is read from a \.toml file"):
+        read_study(".")
+    file.write_text("")
+    with pytest.raises(FileError, match="the file is empty; expected a study"):
+        read_study(file)
+
+
 def test_the_command_runs_shows_and_draws_a_study(file, tmp_path, capsys):
     assert main(["study", "status", str(file)]) == 0
     assert "0 of 40 runs are finished" in capsys.readouterr().out
@@ -95,6 +111,11 @@ def test_a_page_and_figures_are_written(file, tmp_path, capsys):
 WRONG = {
     '"q.hinge1" = {uniform = [0.2, 0.9]}': {
         '"q.hinge1" = {unifrom = [0.2, 0.9]}': "the distribution 'unifrom' is not known; did you mean 'uniform'?",
+        '"q.hinge1" = {uniform = [0.2, 0.9], relativ = true}': "uniform has no key 'relativ'; did you mean 'relative'?",
+        '"q.hinge1" = {uniform = [0.2, 0.9], relative = "no"}': "relative is 'no'; expected True or False",
+        '"q.hinge1" = {uniform = [0.2, 0.9], low = 0.3}': "uniform has no key 'low'",
+        '"q.hinge1" = {normal = [0.2, 0.9, 0.1], low = 0.3}': "normal has 3 numbers and low; see sl.studies.Normal",
+        '"q.hinge1" = {uniform = [0.2, 0.9], normal = [0.2, 0.9]}': "has uniform, normal; expected one of",
         '"q.hinge1" = 0.3': "expected a distribution, as {uniform = [0.9, 1.1]}",
         '"q.hinge1" = {uniform = [0.2]}': "uniform has 1 numbers; see sl.studies.Uniform",
         '"q.hing1" = {uniform = [0.2, 0.9]}': "study.toml: study: nothing varies by the name 'q.hing1'; did you mean",

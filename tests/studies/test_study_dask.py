@@ -10,6 +10,7 @@ import time
 import pytest
 from study_cases import arm, four_bar, same
 
+from spanloop.errors import InputError
 from spanloop.studies.execution import StudyError
 
 distributed = pytest.importorskip("distributed")
@@ -73,3 +74,14 @@ def test_what_a_chunk_raises_on_a_worker_comes_as_it_is(cluster, monkeypatch):
     monkeypatch.setattr("spanloop.studies.execution._on_worker", fail)
     with distributed.Client(cluster) as client, pytest.raises(ZeroDivisionError, match="of a chunk"):
         four_bar().run(client=client)
+
+
+def test_a_function_that_cannot_be_sent_is_no_loss_of_the_cluster(cluster):
+    lock = threading.Lock()
+
+    def law(t, q, v):
+        assert lock is not None
+        return {"crank_hinge": -q["crank_hinge"]}
+
+    with distributed.Client(cluster) as client, pytest.raises(InputError, match="controller cannot be sent to workers"):
+        four_bar(controller=law).run(client=client)

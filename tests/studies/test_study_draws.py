@@ -31,6 +31,22 @@ def test_a_distribution_is_that_of_scipy(name):
     assert (ours.value(U) <= high).all()
 
 
+def test_a_normal_distribution_cut_far_from_its_mean_is_that_of_scipy():
+    """Bounds beyond 8 deviations, where probabilities round to 1, and beyond 38, where they are 0."""
+    u = np.sort(U)
+    for low in (3.0, 8.0, 9.0, 20.0, 37.0, 50.0, 1e3):
+        above, below = st.Normal(0.0, 1.0, low=low).value(u), st.Normal(0.0, 1.0, high=-low).value(u)
+        assert above == pytest.approx(stats.truncnorm(low, np.inf).ppf(u), rel=1e-9), low
+        assert below == pytest.approx(stats.truncnorm(-np.inf, -low).ppf(u), rel=1e-9), low
+        assert len(np.unique(above)) == len(np.unique(below)) == len(u), low
+    band = st.Normal(2.0, 0.5, low=22.0, high=22.01).value(u)
+    assert band == pytest.approx(stats.truncnorm(40.0, 40.02, 2.0, 0.5).ppf(u), rel=1e-9)
+    assert band.min() > 22.0
+    assert band.max() < 22.01
+    ends = np.array([0.0, 1.0 - 2.0**-53])
+    assert np.isfinite(st.Normal(0.0, 1.0, high=-9.0).value(ends)).all()
+
+
 def test_choices_are_as_likely_as_their_weights():
     found = st.Choice([1.0, 2.0, 5.0], weights=[1, 2, 1]).value(np.linspace(0.0, 1.0, 4000, endpoint=False))
     assert [int((found == x).sum()) for x in (1.0, 2.0, 5.0)] == [1000, 2000, 1000]
@@ -90,6 +106,25 @@ def test_relative_draws_multiply_the_models_own_value():
     found = study.draws()["rocker_hinge.position.x"] / own
     assert found.min() > 0.99
     assert found.max() < 1.01
+
+
+def test_relative_draws_multiply_what_the_study_gives():
+    given = {"q": {"hinge1": 0.5}, "v": {"hinge1": 2.0}}
+    half = st.Choice([0.5], relative=True)
+
+    def law(t, q, v, u):
+        return {"hinge1": u[0]}
+
+    for name, more in (
+        ("tau.hinge1", {"tau": {"hinge1": 7.0}}),
+        ("tau.hinge1", {"tau": [7.0]}),
+        ("input.gain", {"inputs": {"gain": 7.0}, "controller": law}),
+    ):
+        vary = dict.fromkeys(("q.hinge1", "v.hinge1", name), half)
+        keep = {"torque": "tau.hinge1"}
+        study = sl.Study(sl.zoo.pendulum(), vary, runs=2, duration=0.01, keep=keep, **given, **more)
+        assert [float(x[0]) for x in study.draws().values()] == [0.25, 1.0, 3.5]
+        assert study.run().results()["torque"].values.tolist() == [3.5, 3.5]
 
 
 def test_a_function_assigns_several_parameters_from_one_variable():

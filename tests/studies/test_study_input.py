@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from study_cases import four_bar
 
 import spanloop as sl
 from spanloop.errors import FileError, InputError, SpanloopError, UnsupportedError
+from spanloop.studies import execution
 
 st = sl.studies
 WRONG = {
@@ -54,6 +56,56 @@ WRONG = {
         {"vary": {"legnth": st.Uniform(1, 2)}, "assign": lambda x: {}},
         "'legnth' is no quantity of the model, and assign does not read it",
     ),
+    "assign reads what does not vary": (
+        {"vary": {"length": st.Uniform(1, 2)}, "assign": lambda x: {"coupler.mass": x["legnth"]}},
+        "assign reads 'legnth', which does not vary; did you mean 'length'?",
+    ),
+    "assign returns what varies by itself": (
+        {
+            "vary": {"length": st.Uniform(1, 2), "coupler.mass": st.Uniform(1, 2)},
+            "assign": lambda x: {"coupler.mass": x["length"]},
+        },
+        "assign returns 'coupler.mass', which varies by itself, too",
+    ),
+    "a variable with a name of the store": (
+        {"vary": {"zarr.json": st.Uniform(1, 2)}, "assign": lambda x: {"coupler.mass": x["zarr.json"]}},
+        "'zarr.json' is no name of a variable",
+    ),
+    "a variable with the name of the trajectories": (
+        {"vary": {"q": st.Uniform(1, 2)}, "assign": lambda x: {"coupler.mass": x["q"]}, "trajectories": True},
+        "the results have 'q' for trajectories=True",
+    ),
+    "a variable with the name of times": (
+        {
+            "vary": {"time_s": st.Uniform(1, 2)},
+            "assign": lambda x: {"coupler.mass": x["time_s"]},
+            "keep": {"s": st.Samples("q.crank_hinge", times=[0.01])},
+        },
+        r"the results have 'time_s' for the times of keep\['s'\]",
+    ),
+    "a kept name of times": (
+        {"keep": {"time_s": "q.crank_hinge", "s": st.Samples("q.crank_hinge", times=[0.01])}},
+        r"the results have 'time_s' for the times of keep\['s'\]",
+    ),
+    "a kept name of the store": ({"keep": {"zarr.json": "q.crank_hinge"}}, "'zarr.json'"),
+    "relative to a start that is not given": (
+        {"vary": {"q.crank_hinge": st.Uniform(0.9, 1.1, relative=True)}, "q": None},
+        "'q.crank_hinge' is relative, and q gives no number of it .* as q={'crank_hinge': number}",
+    ),
+    "relative to a torque that changes": (
+        {"vary": {"tau.crank_hinge": st.Uniform(0.9, 1.1, relative=True)}, "tau": np.arange(150.0).reshape(50, 3)},
+        "'tau.crank_hinge' is relative, and tau gives no number of it for the whole run",
+    ),
+    "relative that is a text": (
+        {"vary": lambda: {"coupler.mass": st.Uniform(0.9, 1.1, relative="no")}},
+        "Uniform: relative is 'no'; expected True or False",
+    ),
+    "a seed that is too large": ({"seed": 2**64}, r"seed is \d+; expected a whole number from 0 to 2\^63 - 1"),
+    "runs without end": ({"runs": 10**15}, "a study has at most 1000000000. Make several studies"),
+    "NaN in a table": (
+        {"vary": None, "runs": None, "table": {"coupler.mass": [1.0, np.nan]}},
+        "1 of 2 draws .* 'coupler.mass' is nan; must be finite. Correct these rows of the table",
+    ),
     "assign to nothing": (
         {"vary": {"length": st.Uniform(1, 2)}, "assign": lambda x: {"coupler.mas": x["length"]}},
         "there is nothing called 'coupler.mas'; did you mean 'coupler.mass'?",
@@ -67,6 +119,37 @@ def test_wrong_input_is_refused_with_what_to_do(case):
     with pytest.raises(InputError) as refused:
         four_bar(**{n: x() if n == "vary" and callable(x) else x for n, x in changed.items()})
     assert re.search(words, str(refused.value)), str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["outcome", "reason", "end_time", "closure_error", "run", "time", "finished"])
+def test_a_variable_of_ones_own_has_no_name_of_the_results(name):
+    with pytest.raises(InputError, match=f"what varies has the name '{name}', and the results have a variable of this"):
+        four_bar(vary={name: st.Uniform(1, 2)}, assign=lambda x: {"coupler.mass": x[name]})
+
+
+@pytest.mark.parametrize("threads", [-1, "2", 1.5, True])
+def test_threads_are_a_whole_number(threads):
+    with pytest.raises(InputError, match=f"threads is {threads!r}; expected a whole number, 0 for all cores"):
+        four_bar().run(threads=threads)
+
+
+@pytest.mark.parametrize("client", ["tcp://127.0.0.1:1", 3])
+def test_a_client_is_one_of_dask(client):
+    pytest.importorskip("distributed")
+    with pytest.raises(InputError, match=f"client is {client!r}; expected a dask.distributed.Client"):
+        four_bar().run(client=client)
+
+
+def test_a_function_that_cannot_be_sent_to_workers_is_named():
+    pytest.importorskip("cloudpickle")
+    lock = threading.Lock()
+
+    def miss(t, q, v):
+        assert lock is not None
+        return q["crank_hinge"]
+
+    with pytest.raises(InputError, match=r"keep\['x'\] cannot be sent to workers \(TypeError: cannot pickle .*lock"):
+        execution.packed(four_bar(keep={"x": miss})._prepared.setup)
 
 
 @pytest.mark.parametrize(
@@ -130,6 +213,9 @@ def test_a_table_that_is_no_table_is_refused(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("coupler.mass,crank.mass\n1.0,2.0\n1.0\n")
     with pytest.raises(FileError, match=r"t.csv: row 2 has 1 numbers; expected 2"):
+        four_bar(vary=None, runs=None, table=path)
+    path.write_text("")
+    with pytest.raises(FileError, match=r"t.csv: the file is empty; expected a table"):
         four_bar(vary=None, runs=None, table=path)
     path.write_text("coupler.mass\n1.0\nheavy\n")
     with pytest.raises(FileError, match=r"t.csv: row 2: 'coupler.mass' is 'heavy'; expected a number"):

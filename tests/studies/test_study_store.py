@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -138,14 +140,126 @@ def test_a_full_disk_stops_the_study_and_loses_nothing(tmp_path, monkeypatch):
     same(four_bar(store=tmp_path / "s", chunk=4).run().results(), four_bar().run().results())
 
 
-def test_damaged_bytes_are_found(tmp_path):
-    four_bar(store=tmp_path / "s").run()
-    file = next(x for x in (tmp_path / "s" / "fast" / "c").rglob("*") if x.is_file())
+def flip(file):
+    """Change one bit of a file."""
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
     file.write_bytes(data)
-    with pytest.raises(FileError, match="variable 'fast' is damaged"):
-        four_bar(store=tmp_path / "s").results()
+
+
+def test_damaged_bytes_are_found_with_the_file_to_remove(tmp_path):
+    path = tmp_path / "s"
+    four_bar(store=path, chunk=10).run()
+    flip(path / "fast" / "c" / "3")
+    with pytest.raises(FileError, match=r"variable 'fast' is damaged in fast/c/3 .* run\(\) computes its chunk again"):
+        four_bar(store=path).results()
+    (path / "fast" / "c" / "3").unlink()
+    same(four_bar(store=path).run().results(), four_bar().run().results())
+
+
+LOST = {  # runs of chunks that are whole when these files are gone
+    "fast/c/1": 27,
+    "outcome/c/0": 27,
+    "reason/c/3": 30,
+    "path/c/2/0": 27,
+    "coupler.mass/c/0": 27,
+    "finished/c/1": 27,
+    "time/c/0": 37,
+    "fast/zarr.json": 37,
+    "outcome": 0,
+    "fast": 0,
+    "time": 37,
+    "finished": 0,
+}
+
+
+def test_a_file_that_is_missing_is_found_and_its_chunk_computed_again(tmp_path):
+    path, expected = tmp_path / "s", four_bar().run().results()
+    four_bar(store=path, chunk=10).run()
+    for name, left in LOST.items():
+        shutil.rmtree(path / name) if (path / name).is_dir() else (path / name).unlink()
+        study = four_bar(store=path)
+        assert study.status().startswith(f"{left} of 37 runs"), name
+        found = study.results()
+        same(found, expected.isel(run=found["run"].values))
+        same(study.run().results(), expected)
+
+
+def test_lost_outcomes_of_failed_runs_do_not_read_as_finished(tmp_path):
+    draws = [*[1e7] * 3, *[0.4] * 9]  # rad/s: the first three are lost in the first steps
+
+    def study():
+        vary = {"table": {"v.hinge1": draws}, "duration": 0.05, "keep": {"end": "q.hinge1"}, "chunk": 4}
+        return sl.Study(sl.zoo.pendulum(2), store=tmp_path / "s", **vary)
+
+    failures = study().run().failures()
+    assert list(failures) == [0, 1, 2]
+    for file in (tmp_path / "s" / "outcome" / "c").iterdir():
+        file.unlink()
+    assert study().summary().runs == 0
+    assert study().run().failures() == failures
+
+
+@pytest.mark.parametrize("damage", [flip, lambda file: file.write_bytes(b"")])
+def test_a_damaged_mark_of_a_chunk_counts_as_none(tmp_path, damage):
+    path = tmp_path / "s"
+    four_bar(store=path, chunk=10).run()
+    damage(path / "finished" / "c" / "0")
+    assert four_bar(store=path).status().startswith("27 of 37 runs")
+    same(four_bar(store=path).run().results(), four_bar().run().results())
+
+
+def test_a_damaged_description_of_an_array_is_refused_and_made_again_when_it_is_removed(tmp_path):
+    path = tmp_path / "s"
+    four_bar(store=path).run()
+    (path / "fast" / "zarr.json").write_text("{")
+    with pytest.raises(FileError, match="an array of the store is damaged"):
+        four_bar(store=path).status()
+    (path / "fast" / "zarr.json").unlink()
+    same(four_bar(store=path).results(), four_bar().run().results())
+
+
+def test_a_finished_store_needs_no_lock(tmp_path, monkeypatch):
+    """On a file system that is read-only no file beside the store can be made."""
+    four_bar(store=tmp_path / "s").run()
+
+    def refused(path):
+        raise FileError(f"{path}: Read-only file system")
+
+    monkeypatch.setattr(stores, "locked", refused)
+    assert four_bar(store=tmp_path / "s").run().status().startswith("37 of 37")
+
+
+def test_a_store_that_is_removed_while_it_is_written_is_an_error_with_what_to_do(tmp_path, monkeypatch):
+    path = tmp_path / "s"
+    study, calls = four_bar(store=path, chunk=4), []
+
+    def removing(*given):
+        calls.append(given)
+        if len(calls) == 3:
+            path.rename(tmp_path / "elsewhere")
+        return run_chunk(*given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("spanloop.studies.execution.run_chunk", removing)
+        with pytest.raises(FileError, match=r"the store was removed while it was in use.* run\(\) begins it anew"):
+            study.run(threads=1)
+    shutil.rmtree(path, ignore_errors=True)  # what was written of a chunk meanwhile
+    same(study.run().results(), four_bar().run().results())
+
+
+@pytest.mark.parametrize(
+    ("store", "words"),
+    [
+        ("s3://bucket/x.zarr", "an address; expected the path of a folder of this machine"),
+        (Path("gs://bucket/x.zarr"), "an address; expected the path of a folder"),
+        ("", "store is ''; expected the path of a folder"),
+        (3, "store is 3; expected the path of a folder"),
+    ],
+)
+def test_a_store_that_is_no_folder_is_refused(store, words):
+    with pytest.raises(InputError, match=words):
+        four_bar(store=store)
 
 
 def test_other_tools_read_the_store(tmp_path):

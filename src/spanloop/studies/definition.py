@@ -27,6 +27,7 @@ from spanloop.studies.draws.distributions import Distribution
 from spanloop.studies.draws.tables import table_of
 from spanloop.studies.draws.variables import Variables, refuse_impossible, targets, variables_of
 from spanloop.studies.kept import Item, Samples, items_of
+from spanloop.studies.result_names import refuse_result_names, refuse_same_names
 from spanloop.studies.setup import Setup, own_start, starts_of, step_numbers, with_reference
 from spanloop.studies.storage.store import Variable
 from spanloop.trajectory import Trajectory
@@ -161,6 +162,7 @@ def prepared(
     own = robot.model
     arguments = _options(others)
     names, distributions, table = _varied(given)
+    refuse_result_names(names)
     named_inputs, input_row = _inputs(inputs)
     known = targets(own, named_inputs)
     units = {n: d.unit for n, d in zip(names, distributions, strict=True) if d.unit}
@@ -174,6 +176,7 @@ def prepared(
         design = Design("table", len(table), 0, (), table)
     refuse_impossible(own, variables, design, parameters)
     items = items_of(keep, own, [*names, *(("q", "v") if trajectories else ())])
+    refuse_same_names(names, items, trajectories)
     integrator = _integrator(arguments["integrator"])
     times, samples = _grid(arguments, items)
     setup = _setup(
@@ -266,12 +269,15 @@ def _nominal(
 ) -> dict[str, float]:
     """The values of a study in which nothing varies, by name, as far as they are numbers."""
     own = model.parameters().values if parameters is None else parameters
+    tau = arguments["tau"]
+    if isinstance(tau, Mapping):
+        tau = torques_by_name(model, tau)
     out = {}
     for name, target in known.items():
         if target.kind == "parameters":
             out[name] = float(own[target.place])
         elif target.kind == "input" and inputs is not None:
-            out[name] = float(np.atleast_2d(inputs)[0, target.place])
+            out[name] = _constant(inputs, target.place)
         elif target.kind in ("q", "v"):
             given = arguments[target.kind]
             if isinstance(given, Mapping):
@@ -285,10 +291,19 @@ def _nominal(
                     else math.nan
                 )
         elif target.kind == "tau":
-            out[name] = 0.0
+            out[name] = 0.0 if tau is None else _constant(tau, target.place)
         elif target.kind in ("friction", "restitution"):
             out[name] = float(getattr(model.contacts[target.place], target.kind))
     return out
+
+
+def _constant(rows: Any, place: int) -> float:
+    """Column `place` of (n,) or (steps, n); NaN if it changes from step to step, or is no number."""
+    try:
+        column = np.atleast_2d(np.asarray(rows, float))[..., place]
+    except (TypeError, ValueError, IndexError):  # refused where all of it is checked
+        return math.nan
+    return float(column.flat[0]) if column.size and (column == column.flat[0]).all() else math.nan
 
 
 def _integrator(given: Any) -> Integrator:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.errors import SpanloopError
+from spanloop.errors import InputError, SpanloopError, UnsupportedError
 from spanloop.studies.chunk import run_chunk
 from spanloop.studies.setup import Setup, quietly
 
@@ -98,10 +98,12 @@ def on_dask(setup: Setup, chunks: Sequence[int], draws: Draws, client: Any) -> G
 
     Raises:
         ClusterLost: whatever Dask raises where its scheduler or workers are gone. What a chunk raises comes as it is.
+        InputError: the study cannot be sent to workers.
     """
     raised: list[BaseException] = []
+    sent = packed(setup)  # with every chunk: data that is scattered is lost with its workers
     try:
-        yield from _on_cluster(setup, chunks, draws, client, raised)
+        yield from _on_cluster(sent, chunks, draws, client, raised)
     except Exception as error:
         if raised:
             raise raised[0] from None
@@ -109,13 +111,11 @@ def on_dask(setup: Setup, chunks: Sequence[int], draws: Draws, client: Any) -> G
 
 
 def _on_cluster(
-    setup: Setup, chunks: Sequence[int], draws: Draws, client: Any, raised: list[BaseException]
+    sent: bytes, chunks: Sequence[int], draws: Draws, client: Any, raised: list[BaseException]
 ) -> Generator[Found, None, None]:
     """The same; what a chunk raised is put into `raised`."""
-    import cloudpickle
     from distributed import KilledWorker, as_completed
 
-    sent = cloudpickle.dumps(setup)  # with every chunk: data that is scattered is lost with its workers
     left, under_way = iter(chunks), dict[str, int]()
     pool = as_completed()
 
@@ -140,6 +140,42 @@ def _on_cluster(
     finally:
         with contextlib.suppress(Exception):  # of a cluster that is gone
             client.cancel(list(pool.futures))
+
+
+def refuse_no_client(client: Any) -> None:
+    """Raise InputError unless this is a client of a Dask cluster."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise UnsupportedError("client= needs dask and distributed; pip install 'spanloop[study]'") from None
+    if not isinstance(client, Client):
+        tip = f", as dask.distributed.Client({client!r:.60})" if isinstance(client, str) else ""
+        raise InputError(f"study: client is {client!r:.60}; expected a dask.distributed.Client{tip}")
+
+
+def packed(setup: Setup) -> bytes:
+    """The setup as bytes for workers; raises InputError where a function holds what cannot be sent."""
+    import cloudpickle
+
+    def failure(x: Any) -> str:
+        try:
+            cloudpickle.dumps(x)
+        except Exception as error:  # whatever objects raise that cannot be packed
+            return f"{type(error).__name__}: {str(error)[:120]}"
+        return ""
+
+    try:
+        found: bytes = cloudpickle.dumps(setup)
+    except Exception:
+        parts = {"assign": setup.variables.assign, **setup.arguments}
+        parts |= {f"keep[{item.name!r}]": item for item in setup.items}
+        words = {name: said for name, part in parts.items() if (said := failure(part))}
+        which, why = next(iter(words.items()), ("the study", failure(setup)))
+        raise InputError(
+            f"study: {which} cannot be sent to workers ({why}); a function must not hold what belongs to this process, "
+            "as a lock or an open file. Make it inside the function, or run without client"
+        ) from None
+    return found
 
 
 @functools.lru_cache(maxsize=4)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from spanloop.studies.definition import Prepared, prepared
 from spanloop.studies.progress import Bar
 from spanloop.studies.storage import store
 from spanloop.studies.storage.dataset import dataset, failure_table
+from spanloop.studies.storage.store_path import store_path
 from spanloop.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -38,12 +38,12 @@ class Study:
             parameters ("forearm.mass", "elbow.damping"), "q.JOINT", "v.JOINT", "tau.JOINT", "input.NAME",
             "friction.CONTACT" and "restitution.CONTACT"; with `assign` any others.
         runs: how many; of a grid as many as it has points.
-        seed: of the draws. A run's draws depend on the seed and its number alone.
+        seed: of the draws. A run's draws depend on the seed and its number alone; of design="latin" on `runs`, too.
         design: "random", "latin" (hypercube), "sobol", "saltelli" (for Sobol' indices) or "grid".
         table: instead of `vary` and `design` the numbers themselves: {"name": numbers}, or a .csv file with names in
             its first line.
         assign: a function {"variable": (n,)} -> {"name": (n,)} of variables of your own, as of a link's length, which
-            changes several parameters.
+            changes several parameters. It returns no name that varies by itself.
         keep: {"name": what}, or a list: sl.studies.Last, Largest, Smallest, TimeOfLargest, TimeOfSmallest, Mean,
             Samples of a quantity, EventCount, FirstEvent. A quantity is text ("q.elbow", "abs(v.elbow)",
             "tip.position.z", "tip.speed", "tau.elbow", "energy.total") or a function (t, q, v); alone it is its Last.
@@ -86,9 +86,9 @@ class Study:
         inputs: Mapping[str, float] | ArrayLike | None = None,
         **others: Any,
     ):
+        self.path = store_path(store)
         given = {"vary": vary, "runs": runs, "seed": seed, "design": design, "table": table, "assign": assign}
         self._prepared: Prepared = prepared(model, given, keep, trajectories, inputs, others)
-        self.path = None if store is None else Path(store)
         self._chunk = self._prepared.chunk(chunk)
         self._opened: Any = None
 
@@ -130,6 +130,11 @@ class Study:
             InputError: the store is of another study.
             StudyError: the cluster was lost. What was finished is stored; run() goes on.
         """
+        threads = _threads(threads)
+        if client is not None:
+            execution.refuse_no_client(client)
+        if store.is_begun(self.path) and self._store().finished().all():
+            return self  # without the lock, which no folder has that is read-only
         with store.locked(self.path):
             opened = self._store()
             left = np.flatnonzero(~opened.finished()).tolist()
@@ -142,7 +147,7 @@ class Study:
 
             setup = self._prepared.setup
             if client is None:
-                chunks = execution.on_threads(setup, left, draws, threads or os.cpu_count() or 1)
+                chunks = execution.on_threads(setup, left, draws, threads)
             else:
                 chunks = execution.on_dask(setup, left, draws, client)
 
@@ -165,7 +170,7 @@ class Study:
         return self
 
     def _store(self) -> store.Store:
-        if self._opened is None:
+        if self._opened is None or self._opened.removed:
             p = self._prepared
             self._opened = store.opened(
                 self.path, p.definition, p.results_variables(), p.coordinates(), self._chunk, len(self)
@@ -220,9 +225,10 @@ class Study:
     def best(self, objective: str, *, largest: bool = False, **options: Any) -> Best:
         """Search the numbers that make one that is kept smallest, or largest, by differential evolution.
 
-        Every variable needs a range: Uniform, Triangular, or Normal with low and high. Each generation is a batch of
-        runs; one that fails counts as worst. options: population (runs of a generation, 15 for each variable),
-        generations (100), seed, tolerance (of the spread of a generation, 1e-6) and polish (False).
+        Every variable needs a range: Uniform, Triangular, or Normal with low and high; of Choice and Levels only their
+        numbers are tried. Each generation is a batch of runs; one that fails counts as worst. options: population (runs
+        of a generation, 15 for each variable), generations (100), seed, tolerance (of the spread of a generation, 1e-6)
+        and polish (False).
         """
         from spanloop.studies.analysis.optimization import best_of
 
@@ -247,6 +253,13 @@ class Study:
 
     def __repr__(self) -> str:
         return f"Study({self.model.name!r}, {len(self)} runs, varies {', '.join(self.names) or 'nothing'})"
+
+
+def _threads(given: Any) -> int:
+    """How many threads compute: all cores where 0 is given."""
+    if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 0:
+        raise InputError(f"study: threads is {given!r:.60}; expected a whole number, 0 for all cores")
+    return int(given) or os.cpu_count() or 1
 
 
 _FAILED = [OUTCOMES.index(name) for name in FAILED]

@@ -29,6 +29,7 @@ from spanloop.studies.draws.distributions import KINDS, Distribution
 from spanloop.studies.kept import EventCount, FirstEvent, Samples, form
 from spanloop.studies.study import Study
 
+_OPTIONS = {"normal": ("low", "high"), "choice": ("weights",)}  # keys of distributions, beside relative and unit
 _KEYS = ("runs", "seed", "design", "table", "store", "vary", "keep", "trajectories", "chunk")
 
 
@@ -59,8 +60,8 @@ def read_study(path: str | Path) -> StudyFile:
     """
     where = checked_path(path)
     if where.suffix.lower() != ".toml":
-        raise FileError(f"{where.name}: the extension is {where.suffix!r}; a study is read from a .toml file")
-    content = parsed(decoded(read_file(where), where.name), where.name)
+        raise FileError(f"{where.name or where}: the extension is {where.suffix!r}; a study is read from a .toml file")
+    content = parsed(decoded(read_file(where, "a study"), where.name), where.name)
     top = Table({k: v for k, v in content.items() if k in _KEYS}, where.name, "study")
     rest = Table({k: v for k, v in content.items() if k not in _KEYS}, where.name, "study")
     run = run_in(rest, where, known=_KEYS)
@@ -80,18 +81,22 @@ def read_study(path: str | Path) -> StudyFile:
 
 
 def _distribution(table: Table, name: str) -> Distribution:
-    """{uniform = [low, high], relative = true, unit = "N m"}."""
+    """{uniform = [low, high], relative = true, unit = "N m"}, or {normal = [mean, deviation], low = 0.0}."""
     where = f"{table.where}: {name!r}"
     value = table.content[name]
     if not isinstance(value, Mapping):
         raise FileError(f"{where} is {value!r:.60}; expected a distribution, as {{uniform = [0.9, 1.1]}}")
-    options = {key: value[key] for key in ("relative", "unit") if key in value}
-    kinds = [key for key in value if key not in options]
+    kinds = [key for key in value if key in KINDS]
+    known = ("relative", "unit", *(_OPTIONS.get(kinds[0], ()) if len(kinds) == 1 else ()))
+    others = [key for key in value if key not in KINDS and key not in known]
+    if not kinds and others:
+        raise FileError(f"{where}: the distribution {others[0]!r} is not known; {nearest(others[0], KINDS)}")
     if len(kinds) != 1:
         raise FileError(f"{where} has {', '.join(kinds) or 'no distribution'}; expected one of {', '.join(KINDS)}")
     kind = kinds[0]
-    if kind not in KINDS:
-        raise FileError(f"{where}: the distribution {kind!r} is not known; {nearest(kind, KINDS)}")
+    if others:
+        raise FileError(f"{where}: {kind} has no key {others[0]!r}; {nearest(others[0], known)}")
+    options = {key: value[key] for key in known if key in value}
     numbers = value[kind]
     if not isinstance(numbers, list):
         raise FileError(f"{where}: {kind} is {numbers!r:.60}; expected numbers in brackets")
@@ -99,7 +104,9 @@ def _distribution(table: Table, name: str) -> Distribution:
         given = (numbers,) if kind == "choice" else numbers
         return KINDS[kind](*given, **options)
     except TypeError:
-        raise FileError(f"{where}: {kind} has {len(numbers)} numbers; see sl.studies.{KINDS[kind].__name__}") from None
+        more = "".join(f" and {key}" for key in _OPTIONS.get(kind, ()) if key in options)
+        said = f"{kind} has {len(numbers)} numbers{more}"
+        raise FileError(f"{where}: {said}; see sl.studies.{KINDS[kind].__name__}") from None
     except SpanloopError as error:
         raise FileError(f"{where}: {error}") from None
 

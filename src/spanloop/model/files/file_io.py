@@ -31,32 +31,32 @@ def checked_path(path: str | os.PathLike[str]) -> Path:
         raise InputError(f"path is a {type(path).__name__}; expected text or a pathlib.Path") from None
 
 
-def read_file(path: Path) -> bytes:
-    """The content of a regular, readable file of at most 64 MB that is not empty."""
+def read_file(path: Path, what: str = "a mechanism") -> bytes:
+    """The content of a regular, readable file of at most 64 MB that is not empty; what: is expected in it."""
     try:
         found = os.stat(path)
-        data = path.read_bytes() if _refusal(found) is None else b""
+        data = path.read_bytes() if _refusal(found, what) is None else b""
     except (FileNotFoundError, NotADirectoryError):
         raise FileError(f"{path}: there is no such file; {_offer(path)}") from None
     except (OSError, ValueError) as error:  # a ValueError comes from a name that no file can have
         reason = getattr(error, "strerror", None) or str(error)
         raise FileError(f"{path}: cannot be read ({reason}); expected a readable file") from None
-    refusal = _refusal(found)
+    refusal = _refusal(found, what)
     if refusal is None and not data.strip():
-        refusal = "the file is empty; expected a mechanism"
+        refusal = f"the file is empty; expected {what}"
     if refusal is not None:
         raise FileError(f"{path}: {refusal}")
     return data
 
 
-def _refusal(found: os.stat_result) -> str | None:
+def _refusal(found: os.stat_result, what: str) -> str | None:
     """Why a file is not read at all."""
     if stat.S_ISDIR(found.st_mode):
         return "is a folder; expected a file"
     if not stat.S_ISREG(found.st_mode):
         return "is a device or pipe; expected a file"
     if found.st_size > LARGEST:
-        return f"has {found.st_size / 2**20:.0f} MB; a mechanism's file may have {LARGEST // 2**20} MB at most"
+        return f"has {found.st_size / 2**20:.0f} MB; {what}'s file may have {LARGEST // 2**20} MB at most"
     return None
 
 

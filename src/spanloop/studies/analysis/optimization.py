@@ -6,7 +6,7 @@ import concurrent.futures
 import math
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from spanloop.errors import InputError, UnsupportedError, nearest
 from spanloop.studies.chunk import FAILED, OUTCOMES, run_chunk
 from spanloop.studies.definition import Prepared
+from spanloop.studies.draws.distributions import Choice, Distribution, Levels
 from spanloop.studies.kept import Samples
 
 _PENALTY = 1e100  # of a run that failed, or whose number is not finite
@@ -63,7 +64,8 @@ def best_of(
     known = [item.name for item in setup.items if not isinstance(item.given, Samples)]
     if objective not in known:
         raise InputError(f"study: there is no number {objective!r} to optimise; {nearest(objective, known)}")
-    bounds = _bounds(study)
+    axes = _axes(study)
+    _refuse_options(population, generations, seed, tolerance, polish)
     count = max(5, population or 15 * len(names))
     state: dict[str, Any] = {"runs": 0, "failed": 0, "history": []}
     sign = -1.0 if largest else 1.0
@@ -72,7 +74,7 @@ def best_of(
     with concurrent.futures.ThreadPoolExecutor(threads) as pool, warnings.catch_warnings():
 
         def cost(x: np.ndarray) -> np.ndarray:
-            rows = setup.variables.values(np.atleast_2d(x.T))
+            rows = setup.variables.values(_numbers(axes, np.atleast_2d(x.T)))
             parts = np.array_split(rows, max(1, min(threads, len(rows) // _SHARE)))
             found = list(pool.map(lambda part: run_chunk(setup, part), parts))
             y = np.concatenate([f[objective] for f in found])
@@ -88,7 +90,8 @@ def best_of(
 
         found = differential_evolution(
             cost,
-            bounds,
+            [axis.bounds for axis in axes],
+            integrality=[axis.values is not None for axis in axes],
             popsize=max(1, math.ceil(count / len(names))),
             maxiter=generations,
             seed=seed,
@@ -102,7 +105,7 @@ def best_of(
         raise InputError(
             f"study: none of {state['runs']} runs had a finite {objective!r}; choose ranges in which it moves"
         )
-    values = setup.variables.values(np.atleast_2d(found.x))[0]
+    values = setup.variables.values(_numbers(axes, np.atleast_2d(found.x)))[0]
     chosen = dict(zip(names, map(float, values), strict=True))
     history = np.array(state["history"])
     message = str(found.message)
@@ -118,13 +121,55 @@ def best_of(
     )
 
 
-def _bounds(study: Prepared) -> list[tuple[float, float]]:
-    """The range of every variable, of draws before they are multiplied where they are relative."""
+@dataclass(frozen=True)
+class _Axis:
+    """The range that is searched of one variable, before it is multiplied where it is relative.
+
+    values (n,): of Choice and Levels, in order; their places 0 .. n − 1 are searched.
+    """
+
+    bounds: tuple[float, float]
+    values: np.ndarray | None = None
+
+
+def _axes(study: Prepared) -> list[_Axis]:
     out = []
     if study.design.table is not None:
         raise InputError("study: best searches ranges, and this study has a table; give vary=")
     for name, d in zip(study.setup.variables.names, study.design.distributions, strict=True):
         if not all(map(math.isfinite, d.bounds)):
             raise InputError(f"study: {name!r} is {d}, which has no range; give Uniform(low, high), or low= and high=")
-        out.append(d.bounds)
+        values = _values(d)
+        out.append(_Axis(d.bounds) if values is None else _Axis((0.0, len(values) - 1.0), values))
     return out
+
+
+def _values(d: Distribution) -> np.ndarray | None:
+    """The numbers in order of a distribution that has some alone, without those of weight 0."""
+    if not isinstance(d, Choice | Levels):
+        return None
+    weights = d.weights if isinstance(d, Choice) and d.weights is not None else np.ones(len(d.values))
+    found: np.ndarray = np.unique(np.array(d.values)[np.array(weights) > 0.0])
+    return found
+
+
+def _numbers(axes: Sequence[_Axis], x: np.ndarray) -> np.ndarray:
+    """Numbers (n, k) of the variables at places (n, k) that are searched."""
+    columns = [
+        column if axis.values is None else axis.values[np.rint(column).astype(int)]
+        for axis, column in zip(axes, x.T, strict=True)
+    ]
+    return np.column_stack(columns)
+
+
+def _refuse_options(population: Any, generations: Any, seed: Any, tolerance: Any, polish: Any) -> None:
+    """Raise InputError for options of study.best that are no such numbers."""
+    for name, value, least in (("population", population, 1), ("generations", generations, 1), ("seed", seed, 0)):
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if not (whole and least <= value < 2**32) and not (name == "population" and value is None):
+            raise InputError(f"study: best has {name}={value!r:.60}; expected a whole number from {least} to 2^32 - 1")
+    number = isinstance(tolerance, int | float | np.number) and not isinstance(tolerance, bool)
+    if not (number and math.isfinite(tolerance) and tolerance >= 0.0):
+        raise InputError(f"study: best has tolerance={tolerance!r:.60}; expected a number, not negative")
+    if not isinstance(polish, bool | np.bool_):
+        raise InputError(f"study: best has polish={polish!r:.60}; expected True or False")

@@ -1,4 +1,5 @@
-"""Designs: where in the unit cube the runs of a study are. A run's place depends on its number and the seed alone.
+"""Designs: where in the unit cube the runs of a study are. A run's place depends on its number and the seed
+alone, in a Latin hypercube also on how many runs there are.
 
 | design | places |
 |---|---|
@@ -25,6 +26,7 @@ from spanloop.studies.draws.distributions import Distribution
 
 DESIGNS = ("random", "latin", "sobol", "saltelli", "grid")
 _WORDS = 4  # numbers that Philox makes of one counter
+_MOST = 10**9  # runs: all draws are checked before the first, 10⁸ of them in seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +114,7 @@ def design_of(kind: Any, runs: Any, seed: Any, distributions: Sequence[Distribut
     if kind not in DESIGNS:
         raise InputError(f"study: design is {kind!r}; expected one of {', '.join(map(repr, DESIGNS))}, or give table=")
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= int(seed) < 2**63:
-        raise InputError(f"study: seed is {seed!r}; expected a whole number, not negative")
+        raise InputError(f"study: seed is {seed!r}; expected a whole number from 0 to 2^63 - 1")
     own = tuple(distributions)
     if kind == "grid":
         for name, d in zip(names, own, strict=True):
@@ -122,11 +124,17 @@ def design_of(kind: Any, runs: Any, seed: Any, distributions: Sequence[Distribut
                 )
         sizes: list[int] = [len(d.values) for d in own]  # type: ignore[attr-defined]
         size = math.prod(sizes)
+        if size > _MOST:
+            raise InputError(f"study: the grid has {size} points; a study has at most {_MOST} runs. Use fewer levels")
         if runs is not None and runs != size:
             raise InputError(f"study: runs is {runs}, and the grid has {size} points; leave runs out")
         return Design("grid", size, int(seed), own)
     if isinstance(runs, bool) or not isinstance(runs, int | np.integer) or runs < 1:
         raise InputError(f"study: runs is {runs!r}; expected a whole number, at least 1")
+    if runs > _MOST:
+        raise InputError(
+            f"study: runs is {runs}; a study has at most {_MOST}. Make several studies, each with a seed and a store"
+        )
     block = len(own) + 2
     if kind == "saltelli" and runs % block:
         raise InputError(

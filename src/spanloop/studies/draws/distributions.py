@@ -26,6 +26,10 @@ class Distribution:
     relative: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.relative, bool | np.bool_):
+            raise InputError(f"{type(self).__name__}: relative is {self.relative!r:.60}; expected True or False")
+        if not isinstance(self.unit, str):
+            raise InputError(f"{type(self).__name__}: unit is {self.unit!r:.60}; expected a text, as 'N m/rad'")
         for f in fields(self):
             value = getattr(self, f.name)
             if f.name in ("unit", "relative", "values", "weights") or value is None:
@@ -88,9 +92,15 @@ class Normal(Distribution):
         from scipy.special import ndtr, ndtri
 
         low, high = ((x - self.mean) / self.deviation for x in self.bounds)
-        a, b = float(ndtr(low)), float(ndtr(high))
-        inside = np.clip(a + (b - a) * np.clip(u, _LEAST, 1.0 - _LEAST), _LEAST, 1.0 - 2.0**-53)
-        return np.clip(self.mean + self.deviation * ndtri(inside), *self.bounds)
+        u = np.clip(u, _LEAST, 1.0 - 2.0**-53)
+        if high < 0.0:
+            found = _in_lower_tail(low, high, 1.0 - u)
+        elif low > 0.0:
+            found = -_in_lower_tail(-high, -low, u)
+        else:
+            a, b = float(ndtr(low)), float(ndtr(high))
+            found = ndtri(np.clip(a + (b - a) * u, _LEAST, 1.0 - 2.0**-53))
+        return np.clip(self.mean + self.deviation * found, *self.bounds)
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -193,6 +203,19 @@ class Levels(Distribution):
     @property
     def bounds(self) -> tuple[float, float]:
         return float(self.low), float(self.high)
+
+
+def _in_lower_tail(low: float, high: float, share: np.ndarray) -> np.ndarray:
+    """Standard normal numbers between low and high < 0, with this share (n,) of those there above them.
+
+    By logarithms of probabilities: these themselves are 0 in double precision below −38.
+    """
+    from scipy.special import log_ndtr, ndtri_exp
+
+    at_low, at_high = float(log_ndtr(low)), float(log_ndtr(high))
+    share = np.minimum(share, 1.0 - 2.0**-53)  # finite where there is no low
+    found: np.ndarray = ndtri_exp(at_high + np.log1p(share * math.expm1(at_low - at_high)))
+    return found
 
 
 KINDS: dict[str, type[Distribution]] = {

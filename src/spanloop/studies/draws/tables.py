@@ -38,7 +38,11 @@ def table_of(given: Any) -> tuple[list[str], np.ndarray]:
 def read_table(path: Path) -> tuple[list[str], np.ndarray]:
     """A CSV file with names in its first line; lines that begin with # are left out."""
     where = checked_path(path)
-    lines = [x for x in decoded(read_file(where), where.name).splitlines() if x.strip() and not x.startswith("#")]
+    lines = [
+        x
+        for x in decoded(read_file(where, "a table"), where.name).splitlines()
+        if x.strip() and not x.startswith("#")
+    ]
     rows = list(csv.reader(lines))
     if len(rows) < 2:
         raise FileError(f"{where.name}: has {len(rows)} lines; expected names in the first, and numbers below them")

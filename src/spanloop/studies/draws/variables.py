@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,8 +26,16 @@ from spanloop.model.parameters import NEGLIGIBLE, impossible, not_negative
 from spanloop.trajectory.files.labels import coordinate_units, dof_units, torque_units
 
 SURFACES = ("friction", "restitution")
+_STATES = ("q", "v", "tau")
 _STATE = re.compile(r"(q|v|tau)\.(.+?)(?:\[(\d+)\])?")
 _BLOCK = 65536  # draws that are checked at once
+
+
+class Columns(dict[str, np.ndarray]):
+    """Draws (n,) by name, as `assign` reads them."""
+
+    def __missing__(self, name: str) -> np.ndarray:
+        raise InputError(f"study: assign reads {name!r}, which does not vary; {nearest(str(name), self)}")
 
 
 @dataclass(frozen=True)
@@ -96,12 +105,17 @@ class Variables:
         out = {self.known[name]: column for name, column in columns.items() if name in self.known}
         if self.assign is None:
             return out
-        found = self.assign({name: column.copy() for name, column in columns.items()})
+        found = self.assign(Columns({name: column.copy() for name, column in columns.items()}))
         if not isinstance(found, Mapping):
             raise InputError(f"study: assign returned a {type(found).__name__}; expected {{'name': numbers}}")
         for name, value in found.items():
             if name not in self.known:
                 raise InputError(f"study: assign: there is nothing called {name!r}; {nearest(name, self.known)}")
+            if name in columns:
+                raise InputError(
+                    f"study: assign returns {name!r}, which varies by itself, too: results would have draws of it that "
+                    "no run has. Leave it out of what varies, or let it vary by a name of your own"
+                )
             try:
                 column = np.array(np.broadcast_to(np.asarray(value, float), (len(rows),)))
             except (TypeError, ValueError):
@@ -127,14 +141,22 @@ def variables_of(
             raise InputError(
                 f"study: nothing varies by the name {name!r}; {nearest(name, known)}. Names of your own need assign="
             )
-        if name not in known and ("/" in name or not name or name.startswith("__")):
-            raise InputError(f"study: {name!r} is no name of a variable; expected a text without '/'")
+        if name not in known and ("/" in name or name in ("", ".", "..", "zarr.json") or name.startswith("__")):
+            raise InputError(f"study: {name!r} is no name of a variable; expected a folder's name, without '/'")
         if name in relative and name not in known:
             raise InputError(f"study: {name!r} is relative, and the model has no value of this name; give the numbers")
+        if name in relative and math.isnan(nominal.get(name, math.nan)):
+            what = known[name].kind
+            said = "inputs" if what == "input" else what
+            raise InputError(
+                f"study: {name!r} is relative, and {said} gives no number of it for the whole run; give it, as "
+                f"{said}={{{known[name].joint or name.partition('.')[2]!r}: number}}, or give the numbers themselves"
+            )
     factors = np.array([nominal[name] if name in relative else 1.0 for name in names])
     for name, factor in zip(names, factors, strict=True):
         if name in relative and factor == 0.0:
-            raise InputError(f"study: {name!r} is relative to the model's own value, which is 0; give the numbers")
+            whose = f"the value of {known[name].kind}=" if known[name].kind in _STATES else "the model's own value"
+            raise InputError(f"study: {name!r} is relative to {whose}, which is 0; give the numbers")
     own = tuple(units.get(name) or (known[name].unit if name in known else "") for name in names)
     found = Variables(tuple(names), own, dict(known), assign, factors)
     if assign is not None:
@@ -146,7 +168,7 @@ def _refuse_unread(variables: Variables) -> None:
     """Refuse names of the user that `assign` does not read: they change nothing."""
     read: set[str] = set()
 
-    class Reading(dict[str, np.ndarray]):
+    class Reading(Columns):
         def __getitem__(self, name: str) -> Any:
             read.add(name)
             return super().__getitem__(name)
@@ -207,10 +229,12 @@ def refuse_impossible(model: Model, variables: Variables, design: Any, base: np.
             first = begin + found[1][0], found[1][1]
         bad += int(mask.sum())
     if first is not None:
+        advice = "Choose a distribution without such numbers (sl.studies.LogNormal, or Normal with low=)"
+        if design.kind == "table":
+            advice = "Correct these rows of the table, or leave them out"
         raise InputError(
             f"study: {bad} of {design.runs} draws ({100.0 * bad / design.runs:.3g} %) cannot be, first that of run "
-            f"{first[0]}: {first[1]}. Choose a distribution without such numbers (sl.studies.LogNormal, or Normal with "
-            "low=)"
+            f"{first[0]}: {first[1]}. {advice}"
         )
 
 

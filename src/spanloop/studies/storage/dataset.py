@@ -13,6 +13,8 @@ from spanloop.studies.storage.store import KEY, Store
 if TYPE_CHECKING:
     import xarray
 
+_SHOWN = 3  # damaged files that are named
+
 
 def dataset(store: Store) -> xarray.Dataset:
     """All variables over `run`, of the runs that are finished; outcomes as words."""
@@ -44,11 +46,28 @@ def finished_runs(store: Store) -> np.ndarray:
 
 def rows(store: Store, name: str, which: np.ndarray) -> np.ndarray:
     """A variable of these runs."""
+    array = store.group[name]
     try:
-        found = np.asarray(store.group[name][:])
+        found = np.asarray(array[:])
     except Exception as error:  # whatever codecs raise of damaged bytes
-        raise FileError(f"{store.path}: variable {name!r} is damaged ({str(error)[:120]})") from None
+        raise FileError(
+            f"{store.path}: variable {name!r} is damaged{_damaged(store, array)} ({str(error)[:120]}). Remove such a "
+            "file, and run() computes its chunk again"
+        ) from None
     return found if len(which) == store.runs else found[which]
+
+
+def _damaged(store: Store, array: Any) -> str:
+    """The files of an array that cannot be read, the first ones, as words."""
+    files = []
+    for k in range(store.chunks):
+        first, end = store.span(k)
+        try:
+            array[first:end]
+        except Exception:  # whatever codecs raise
+            files.append(f"{array.basename}/{array.metadata.encode_chunk_key((k, *(0 for _ in array.shape[1:])))}")
+    more = f" and {len(files) - _SHOWN} more" if len(files) > _SHOWN else ""
+    return f" in {', '.join(files[:_SHOWN])}{more}" if files else ""
 
 
 def failure_table(store: Store) -> dict[int, str]:
