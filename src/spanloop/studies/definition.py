@@ -324,7 +324,7 @@ def _setup(
     """The setup before its reference is known."""
     first = variables.values(design.rows(0, 1))
     varied = list(variables.assigned(first))
-    q, v, closes, named = own_start(robot, arguments["q"], arguments["v"], parameters, varied)
+    own = own_start(robot, {**arguments, "parameters": parameters}, varied)
     tau = arguments["tau"]
     if isinstance(tau, Mapping):
         tau = torques_by_name(robot.model, tau)
@@ -335,8 +335,8 @@ def _setup(
     passed |= {"step": times.h, "method": arguments["method"] or robot.method}
     fixed = {"tau": tau, "parameters": parameters, "contacts": arguments["contacts"]}
     return Setup(
-        robot.model, variables, items, passed | fixed, times, integrator, (q, v), closes, named, np.empty(0), samples,
-        trajectories, inputs,
+        robot.model, variables, items, passed | fixed, times, integrator, (own.q, own.v), own.closes, own.held, own.named,
+        own.active, np.empty(0), samples, trajectories, inputs,
     )  # fmt: skip
 
 
