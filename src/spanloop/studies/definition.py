@@ -21,6 +21,7 @@ from spanloop.simulation.problem import Problem
 from spanloop.simulation.simulate import robot_of, simulate, with_stiffness
 from spanloop.simulation.time_loop import Grid, grid
 from spanloop.studies.chunk import OUTCOMES, sample_numbers
+from spanloop.studies.counted_events import refuse_unknown
 from spanloop.studies.description import description
 from spanloop.studies.draws.designs import Design, design_of
 from spanloop.studies.draws.distributions import Distribution
@@ -183,6 +184,7 @@ def prepared(
     middle = np.array([nominal.get(n, np.nan) for n in names])
     middle = np.where(np.isfinite(middle), middle, first[0]) if len(names) else middle
     setup, problem = with_reference(setup, middle, first)
+    refuse_unknown(items, problem)
     setup, problem = _with_integrator(setup, problem, first)
     passed = {
         n: arguments[n]
