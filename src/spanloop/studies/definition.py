@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from spanloop.dynamics import Dynamics
-from spanloop.errors import InputError, StateError, UnsupportedError, nearest
+from spanloop.errors import InputError, SpanloopWarning, StateError, UnsupportedError, nearest
 from spanloop.model import Model
 from spanloop.simulation.controllers import Callback
 from spanloop.simulation.inputs import torques_by_name
-from spanloop.simulation.integrators.integrator import Integrator
+from spanloop.simulation.integrators.integrator import AUTO, Integrator
 from spanloop.simulation.problem import Problem
 from spanloop.simulation.simulate import robot_of, simulate, with_stiffness
 from spanloop.simulation.time_loop import Grid, grid
@@ -29,6 +30,7 @@ from spanloop.studies.draws.tables import table_of
 from spanloop.studies.draws.variables import Variables, refuse_impossible, targets, variables_of
 from spanloop.studies.kept import Item, Samples, items_of
 from spanloop.studies.setup import Setup, own_start, starts_of, step_numbers, with_reference
+from spanloop.studies.stiff_draws import stiffest_draw
 from spanloop.studies.storage.store import Variable
 from spanloop.trajectory import Trajectory
 from spanloop.trajectory.files.labels import coordinates, dofs, joined
@@ -185,7 +187,7 @@ def prepared(
     middle = np.where(np.isfinite(middle), middle, first[0]) if len(names) else middle
     setup, problem = with_reference(setup, middle, first)
     refuse_unknown(items, problem)
-    setup, problem = _with_integrator(setup, problem, first)
+    setup, problem = _with_integrator(setup, problem, first, design)
     passed = {
         n: arguments[n]
         for n in _OPTIONS
@@ -337,20 +339,35 @@ def _setup(
     passed |= {"step": times.h, "method": arguments["method"] or robot.method}
     fixed = {"tau": tau, "parameters": parameters, "contacts": arguments["contacts"]}
     return Setup(
-        robot.model, variables, items, passed | fixed, times, integrator, (own.q, own.v), own.closes, own.held, own.named,
-        own.active, np.empty(0), samples, trajectories, inputs,
+        robot.model, variables, items, passed | fixed, times, integrator, (own.q, own.v), own.closes, own.held,
+        own.named, own.active, np.empty(0), samples, trajectories, inputs,
     )  # fmt: skip
 
 
-def _with_integrator(setup: Setup, problem: Problem, first: np.ndarray) -> tuple[Setup, Problem]:
-    """The integrator of all runs, chosen from the reference and the first of them where it is left open."""
+def _with_integrator(setup: Setup, problem: Problem, first: np.ndarray, design: Design) -> tuple[Setup, Problem]:
+    """The integrator of all runs, chosen from the reference and all draws where it is left open."""
     starts = starts_of(setup, np.concatenate([setup.reference[None], first]))
     try:
         examined = setup.problem(starts)
     except (InputError, StateError):
         examined = problem
     examined, integrator = with_stiffness(examined, setup.integrator, setup.grid.h)
+    if integrator.name != "implicit" and not examined.advice:
+        integrator = _for_stiffest(setup, problem, integrator, design)
     made = replace(setup, integrator=integrator, implicit=integrator.name == "implicit")
     if made.implicit:
         problem = replace(problem, system=replace(problem.system, implicit=True))
     return made, problem
+
+
+def _for_stiffest(setup: Setup, problem: Problem, integrator: Integrator, design: Design) -> Integrator:
+    """The integrator for the stiffest of all draws: implicit where it is left open, else with a warning."""
+    found = stiffest_draw(setup, problem, design)
+    if found is None:
+        return integrator
+    if setup.integrator.name == AUTO:
+        return replace(integrator, name="implicit")
+    run, words = found
+    advice = words.advice(setup.grid.h, integrator.name)
+    warnings.warn(f"study: in run {run}, {advice}", SpanloopWarning, stacklevel=5)
+    return integrator

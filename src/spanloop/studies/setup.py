@@ -126,7 +126,7 @@ def starts_of(setup: Setup, rows: np.ndarray) -> Starts:
     """The starts of runs with these numbers (n, k): loops closed around what is given."""
     assigned = setup.variables.assigned(rows)
     n, model = len(rows), setup.model
-    parameters = _parameters(setup, assigned, n)
+    parameters = parameters_at(setup, assigned, n)
     q = np.tile(setup.start[0], (n, 1))
     v = np.tile(setup.start[1], (n, 1))
     refused: dict[int, str] = {}
@@ -158,7 +158,7 @@ def _dofs(model: Model, joints: Sequence[str]) -> list[int]:
     return [dof for name in dict.fromkeys(joints) for dof in range(model.nv)[model.v_slice(name)]]
 
 
-def _parameters(setup: Setup, assigned: Mapping[Target, np.ndarray], n: int) -> np.ndarray | None:
+def parameters_at(setup: Setup, assigned: Mapping[Target, np.ndarray], n: int) -> np.ndarray | None:
     """Live parameters (n, k), (k,) if none of them varies, None if the model's own are baked."""
     base = setup.arguments["parameters"]
     varied = {t: x for t, x in assigned.items() if t.kind == "parameters"}
