@@ -24,6 +24,7 @@ from spanloop.simulation.time_loop import Grid, grid
 from spanloop.studies.chunk import OUTCOMES, sample_numbers
 from spanloop.studies.counted_events import refuse_unknown
 from spanloop.studies.description import description
+from spanloop.studies.draws.assign_check import refuse_unrepeatable
 from spanloop.studies.draws.designs import Design, design_of
 from spanloop.studies.draws.distributions import Distribution
 from spanloop.studies.draws.tables import table_of
@@ -155,6 +156,7 @@ def prepared(
     """A study from the arguments of sl.Study, checked."""
     if not isinstance(model, Model | Dynamics):
         raise InputError(f"study: model is a {type(model).__name__}; expected a Model or a Dynamics")
+    refuse_target(model, others)
     robot = robot_of(model)
     if robot.on_singular != "raise":
         raise UnsupportedError(
@@ -175,6 +177,7 @@ def prepared(
         design = design_of(given["design"], given["runs"], given["seed"], distributions, names)
     else:
         design = Design("table", len(table), 0, (), table)
+    refuse_unrepeatable(variables, variables.values(design.rows(0, min(_FIRST, design.runs))))
     refuse_impossible(own, variables, design, parameters)
     items = items_of(keep, own, [*names, *(("q", "v") if trajectories else ())])
     integrator = _integrator(arguments["integrator"])
@@ -213,6 +216,23 @@ def _options(others: Mapping[str, Any]) -> dict[str, Any]:
             "arithmetic of NumPy, so that it is compiled"
         )
     return out
+
+
+def refuse_target(model: Model | Dynamics, others: Mapping[str, Any]) -> None:
+    """Raise UnsupportedError or InputError if runs are to be computed elsewhere than on the CPU."""
+    places = {
+        "target": others.get("target"),
+        "the integrator's target": getattr(others.get("integrator"), "target", None),
+        "the target of the Dynamics": getattr(model, "target", None),
+    }
+    for place, target in places.items():
+        if target == "cuda":
+            raise UnsupportedError(
+                f"study: {place} is 'cuda'; studies run on the cores of this machine, or of a cluster: "
+                "study.run(client=...). sl.simulate(..., target='cuda') takes batches of runs on a GPU"
+            )
+    if others.get("target") not in (None, "cpu"):
+        raise InputError(f"study: target is {others['target']!r}; expected 'cpu', or leave it out")
 
 
 def _varied(given: Mapping[str, Any]) -> tuple[list[str], list[Distribution], np.ndarray | None]:

@@ -28,6 +28,7 @@ from spanloop.simulation.tracking.quantities import Quantity
 
 CARRIED = {"largest": 1, "smallest": 1, "time_of_largest": 2, "time_of_smallest": 2, "mean": 1}
 _BEFORE = 1e36  # the size of an extreme before the first step; single precision holds it
+_NONE = 2e36  # the size of an extreme after a value that is no number
 _LOST = 1e35  # the size of an integral that had a value which is not finite
 
 
@@ -129,13 +130,15 @@ class Evaluator:
 
 
 def _carried(statistic: str, value: Any, t: Any, h: Any, before: Sequence[Any]) -> list[Any]:
-    """The next numbers of one statistic; a value that is not a number changes no extreme."""
+    """The next numbers of one statistic; after a value that is no finite number it has none."""
     if statistic == "mean":
         total = before[0] + value * h
         return [where(total < _LOST, where(total > -_LOST, total, 2.0 * _LOST), 2.0 * _LOST)]
-    further = value > before[0] if statistic.endswith("largest") else value < before[0]
-    bounded = where(value < _BEFORE, where(value > -_BEFORE, value, before[0]), before[0])
-    first = where(further, bounded, before[0])
+    largest = statistic.endswith("largest")
+    none = _NONE if largest else -_NONE  # which no value is beyond
+    known = where(value < _BEFORE, where(value > -_BEFORE, value, none), none)
+    further = known > before[0] if largest else known < before[0]
+    first = where(further, known, before[0])
     return [first, where(further, t, before[1])] if statistic.startswith("time") else [first]
 
 
@@ -154,7 +157,11 @@ def _finished(
     values = np.where(np.isfinite(values) & (np.abs(values) < 0.99 * _BEFORE), values, -np.inf)
     best = values.argmax(axis=1)
     rows = np.arange(len(best))
-    lost = ~np.isfinite(values[rows, best])
+    lost = (
+        ~np.isfinite(values[rows, best])
+        | (np.abs(carried[:, 0]) > 0.75 * _NONE)
+        | ~np.isfinite(seen[:, 1:]).all(axis=1)
+    )
     if statistic.startswith("time"):
         found = np.column_stack([carried[:, 1], times])[rows, best]
     else:
