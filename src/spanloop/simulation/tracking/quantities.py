@@ -89,7 +89,10 @@ def _of_function(function: Callable[..., Any], model: Model, place: str) -> Quan
 
         def called() -> Any:
             with noted(place):
-                return function(*given)
+                try:
+                    return function(*given)
+                except ArithmeticError as error:
+                    raise InputError(f"{place} has no value at any state: {error}") from error
 
         found = traced(place, called, [function])
         if isinstance(found, bool | str) or hasattr(found, "select") or hasattr(found, "__len__"):

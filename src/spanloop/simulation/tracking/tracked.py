@@ -28,7 +28,6 @@ from spanloop.simulation.tracking.quantities import Quantity
 
 CARRIED = {"largest": 1, "smallest": 1, "time_of_largest": 2, "time_of_smallest": 2, "mean": 1}
 _BEFORE = 1e36  # the size of an extreme before the first step; single precision holds it
-_NONE = 2e36  # the size of an extreme after a value that is no number
 _LOST = 1e35  # the size of an integral that had a value which is not finite
 
 
@@ -120,25 +119,28 @@ class Evaluator:
         sizes = inputs(self.system)
         rows = [np.ascontiguousarray(np.broadcast_to(arrays[name], (n, size)), float) for name, size in sizes.items()]
         well = np.logical_and.reduce([np.isfinite(x).all(axis=1) for x in rows])
-        if well.all():
-            found: np.ndarray = self._kernel.evaluate(*rows)
-            return found
         out = np.full((n, len(self.items)), np.nan)
         if well.any():
-            out[well] = self._kernel.evaluate(*(x[well] for x in rows))
+            out[well] = self._kernel.evaluate(*(rows if well.all() else (x[well] for x in rows)))
+        bad = np.flatnonzero(well & np.isnan(out).any(axis=1))
+        if len(bad) and len(self.items) > 1:  # a kernel has no answer where one of its numbers is none
+            given = {name: x[bad] for name, x in zip(sizes, rows, strict=True)}
+            out[bad] = np.column_stack([alone(given) for alone in self._alone])
         return out
+
+    @cached_property
+    def _alone(self) -> tuple[Evaluator, ...]:
+        return tuple(Evaluator(self.system, (item,)) for item in self.items)
 
 
 def _carried(statistic: str, value: Any, t: Any, h: Any, before: Sequence[Any]) -> list[Any]:
-    """The next numbers of one statistic; after a value that is no finite number it has none."""
+    """The next numbers of one statistic; a value that is not a number changes no extreme."""
     if statistic == "mean":
         total = before[0] + value * h
         return [where(total < _LOST, where(total > -_LOST, total, 2.0 * _LOST), 2.0 * _LOST)]
-    largest = statistic.endswith("largest")
-    none = _NONE if largest else -_NONE  # which no value is beyond
-    known = where(value < _BEFORE, where(value > -_BEFORE, value, none), none)
-    further = known > before[0] if largest else known < before[0]
-    first = where(further, known, before[0])
+    further = value > before[0] if statistic.endswith("largest") else value < before[0]
+    bounded = where(value < _BEFORE, where(value > -_BEFORE, value, before[0]), before[0])
+    first = where(further, bounded, before[0])
     return [first, where(further, t, before[1])] if statistic.startswith("time") else [first]
 
 
@@ -157,11 +159,7 @@ def _finished(
     values = np.where(np.isfinite(values) & (np.abs(values) < 0.99 * _BEFORE), values, -np.inf)
     best = values.argmax(axis=1)
     rows = np.arange(len(best))
-    lost = (
-        ~np.isfinite(values[rows, best])
-        | (np.abs(carried[:, 0]) > 0.75 * _NONE)
-        | ~np.isfinite(seen[:, 1:]).all(axis=1)
-    )
+    lost = ~np.isfinite(values[rows, best])
     if statistic.startswith("time"):
         found = np.column_stack([carried[:, 1], times])[rows, best]
     else:
