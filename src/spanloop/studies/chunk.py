@@ -183,16 +183,16 @@ def _kept(setup: Setup, made: Prototype, ended: Ended) -> dict[str, np.ndarray]:
     if any(item.quantity is None for item in setup.items):
         found = happened(problem, ended.ends, p.log, ended.loop.grid.h, setup.integrator.dtype)
         out |= counted(setup.items, problem, found)
-    _without_lost(out)
+    _without_lost(out, kept=("end_time", *(("q", "v") if setup.trajectories else ())))
     return out
 
 
-def _without_lost(out: Mapping[str, np.ndarray]) -> None:
-    """Let the numbers of runs that failed be NaN, all but when they ended: they enter no mean and no figure."""
+def _without_lost(out: Mapping[str, np.ndarray], kept: Sequence[str]) -> None:
+    """Let the numbers of runs that failed be NaN, all but those of these names: they enter no mean and no figure."""
     failed = np.isin(out["outcome"], [OUTCOMES.index(name) for name in FAILED])
     if failed.any():
         for name, array in out.items():
-            if array.dtype.kind == "f" and name != "end_time":
+            if array.dtype.kind == "f" and name not in kept:
                 array[failed] = np.nan
 
 
