@@ -21,7 +21,7 @@ def clutch():
 
 @pytest.mark.parametrize("letter", ["q", "v"])
 def test_a_coupling_that_attaches_later_begins_open(letter):
-    """The second shaft rests until the clutch closes, and then turns with half the rate of the first: equal inertias."""
+    """The second shaft rests until the clutch closes, and then has half the rate of the first: equal inertias."""
     events = [sl.events.Attach("clutch", at=0.1, capture=True)]
     keep = {"q": st.Samples("q.jb", times=TIMES), "v": st.Samples("v.jb", times=TIMES)}
     study = sl.Study(clutch(), {f"{letter}.ja": st.Uniform(1, 5)}, runs=3, duration=0.2, events=events, keep=keep).run()

@@ -117,4 +117,4 @@ def _end(problem: Problem, run: int, end: End) -> Happened:
         )
         j = next(i for i in range(len(ends.limits), len(ends)) if not values[0, i] > 0.0)
     name = ends.limits[j].joint if j < len(ends.limits) else ends.name(j)
-    return Happened(run, end.outcome.time, frozenset(("end", _ENDS[end.outcome.reason], name)))
+    return Happened(run, end.outcome.time, frozenset(("end", _ENDS[EndReason(end.outcome.reason)], name)))
