@@ -81,7 +81,7 @@ def is_of(name: str, words: tuple[str, ...]) -> bool:
 
 
 def _stiffest(system: System, model: Model, q: np.ndarray) -> Stiffest | None:
-    parts = _parts(system, model)
+    parts = causes(system, model)
     K, D = (np.sum([part[i] for part in parts.values()], axis=0) for i in (0, 1))
     if not (K.any() or D.any()):
         return None
@@ -132,7 +132,7 @@ def mobility(model: Model) -> tuple[float, ...]:
     return tuple((scale**2 * np.abs(np.diag(_inverse(C)))).tolist())  # inertias of files may be negative
 
 
-def _parts(system: System, model: Model) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def causes(system: System, model: Model) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Stiffness and damping (nv each) by cause, at rest, with the numbers of this model."""
     own = System(model, system.applied)
     stiffness, damping = (np.array(x, float) for x in own.springs_and_dampers({}))

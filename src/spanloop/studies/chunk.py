@@ -10,17 +10,16 @@ from typing import Any
 import numpy as np
 
 from spanloop.errors import InputError, StateError
-from spanloop.simulation.events.event_log import event_table
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import End, Problem
 from spanloop.simulation.simulate import steps_taken
 from spanloop.simulation.termination import Termination
 from spanloop.simulation.time_loop import Progress, TimeLoop
 from spanloop.simulation.tracking.tracked import Evaluator
-from spanloop.studies.kept import EventCount, Item, Last, Samples
+from spanloop.studies.counted_events import counted, happened
+from spanloop.studies.kept import Item, Last, Samples
 from spanloop.studies.setup import Prototype, Setup, Starts, prototype, quietly, starts_of
 from spanloop.trajectory import EndReason
-from spanloop.trajectory.events import EventTable
 
 REFUSED = "refused"  # the outcome of a run that cannot start
 OUTCOMES = (*(x.value for x in EndReason), REFUSED)
@@ -171,7 +170,7 @@ def _ended(setup: Setup, problem: Problem) -> Ended:
 
 
 def _kept(setup: Setup, made: Prototype, ended: Ended) -> dict[str, np.ndarray]:
-    p, layout = ended.progress, ended.layout
+    p, layout, problem = ended.progress, ended.layout, ended.problem
     out: dict[str, np.ndarray] = {
         "outcome": np.array([OUTCOMES.index(e.outcome.reason) for e in ended.ends], np.uint8),
         "end_time": ended.times[:, 2],
@@ -182,8 +181,19 @@ def _kept(setup: Setup, made: Prototype, ended: Ended) -> dict[str, np.ndarray]:
     _numbers(setup, made.numbers, ended, out)
     _samples(setup, made.samples, ended, out)
     if any(item.quantity is None for item in setup.items):
-        _events(setup, ended, out)
+        found = happened(problem, ended.ends, p.log, ended.loop.grid.h, setup.integrator.dtype)
+        out |= counted(setup.items, problem, found)
+    _without_lost(out, kept=("end_time", *(("q", "v") if setup.trajectories else ())))
     return out
+
+
+def _without_lost(out: Mapping[str, np.ndarray], kept: Sequence[str]) -> None:
+    """Let the numbers of runs that failed be NaN, all but those of these names: they enter no mean and no figure."""
+    failed = np.isin(out["outcome"], [OUTCOMES.index(name) for name in FAILED])
+    if failed.any():
+        for name, array in out.items():
+            if array.dtype.kind == "f" and name not in kept:
+                array[failed] = np.nan
 
 
 def _numbers(setup: Setup, evaluator: Evaluator, ended: Ended, out: dict[str, np.ndarray]) -> None:
@@ -269,22 +279,3 @@ def _samples(setup: Setup, evaluator: Evaluator, ended: Ended, out: dict[str, np
             for j in np.flatnonzero(np.array(places[item.name]) == number):
                 assert item.quantity is not None
                 out[item.name][:, j] = values[:, evaluator.items.index(item.quantity)]
-
-
-def _events(setup: Setup, ended: Ended, out: dict[str, np.ndarray]) -> None:
-    """How often events happened, and when first."""
-    n, problem = len(ended.problem), ended.problem
-    table: EventTable | None = None
-    if problem.system.switching:
-        table = event_table(problem, ended.progress.log, ended.loop.grid.h, setup.integrator.dtype)
-    for item in setup.items:
-        if item.quantity is not None:
-            continue
-        counting = isinstance(item.given, EventCount)
-        found = np.zeros(n) if counting else np.full(n, np.nan)
-        if table is not None and len(table.time):
-            wanted = item.given.event  # type: ignore[union-attr]
-            mine = [not wanted or wanted in (str(a), str(b)) for a, b in zip(table.kind, table.name, strict=True)]
-            for run, t in zip(np.asarray(table.run)[mine], np.asarray(table.time)[mine], strict=True):
-                found[run] = found[run] + 1.0 if counting else np.fmin(found[run], t)
-        out[item.name] = found

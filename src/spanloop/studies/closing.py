@@ -1,17 +1,23 @@
 """Starts of runs with closed loops: rows of states near one that is closed, each with lengths of its own.
 
+Loops and couplings that events close later begin open, as in sl.simulate, and are left out.
 Newton's method on all rows side by side. A row is changed until its own loops are closed and then never again, so that
 its numbers do not depend on its neighbours.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from spanloop.dynamics import Dynamics
+from spanloop.loops.arguments import checked_active_loops
 from spanloop.loops.closure_errors import positional
+from spanloop.model import Model
+from spanloop.simulation.events.declared_events import switching_of
+from spanloop.simulation.system import Closures
 
 _ROUNDS = 60
 _CLOSED = 1e-12  # m or rad
@@ -19,6 +25,31 @@ _LONGEST = 0.3  # rad or m: of a step of one joint
 _STILL = 1e-13  # rad or m: a smaller step closes nothing
 _RANK = 1e-9  # of the largest singular value: a smaller one is that of a redundant row
 _OPENS = 1e-9  # rad/s or m/s, of the rates: more opens the loops
+
+
+def closed_at_start(model: Model, arguments: Mapping[str, Any]) -> frozenset[str] | None:
+    """Names of the switchable loops and couplings that are closed at the start of a simulation; None for all.
+
+    arguments: of sl.simulate.
+    """
+    closures = arguments["closures"]
+    loops = closures if isinstance(closures, Closures) else Closures(closures)
+    active = None if loops.active_loops is None else checked_active_loops(model, loops.active_loops, "study")
+    if not model.switches:
+        return active
+    switching, _ = switching_of(model, arguments["events"], arguments["limits"], active, loops.stabilization)
+    return frozenset(switching.begins_closed) if switching else active
+
+
+def parameters_of(part: Model, model: Model, parameters: np.ndarray | None, n: int) -> np.ndarray | None:
+    """Parameters (n, k) of a part of a model, one without some loops, from those of the model: (m,), (n, m) or None."""
+    if parameters is None:
+        return None
+    rows = np.broadcast_to(parameters, (n, parameters.shape[-1]))
+    if part is not model:
+        names = model.parameters().names
+        rows = rows[:, [names.index(name) for name in part.parameters().names]]
+    return np.ascontiguousarray(rows)
 
 
 def closed_starts(
@@ -54,13 +85,15 @@ def closed_starts(
 def closed_rates(
     robot: Dynamics, q: np.ndarray, v: np.ndarray, parameters: np.ndarray | None, fixed: list[int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rates (n, nv) in which those of `fixed` DoF stay and the others follow, and by how much loops open (n,)."""
+    """Rates (n, nv) in which those of `fixed` DoF stay and the others follow, and by how much loops open (n,).
+
+    The others are the nearest to theirs in v that keep the loops closed: those of joints in no loop stay, too.
+    """
     free = np.setdiff1d(np.arange(robot.model.nv), fixed)
     J = _evaluated(robot, "closure_jacobian", q, parameters, np.arange(len(q)))
-    out = np.zeros_like(v)
-    out[:, fixed] = v[:, fixed]
-    driven = np.einsum("nrv,nv->nr", J, out)
-    out[:, free] = -np.einsum("nvr,nr->nv", _inverse(J[:, :, free]), driven)
+    out = v.copy()
+    opening = np.einsum("nrv,nv->nr", J, v)
+    out[:, free] -= np.einsum("nvr,nr->nv", _inverse(J[:, :, free]), opening)
     left = np.abs(np.einsum("nrv,nv->nr", J, out)).max(axis=1, initial=0.0)
     scale = np.abs(v[:, fixed]).max(axis=1, initial=0.0) + 1.0
     return out, np.where(left > _OPENS * scale, left, 0.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,16 +13,18 @@ from typing import Any
 import numpy as np
 
 from spanloop.dynamics import Dynamics
-from spanloop.errors import InputError, StateError, UnsupportedError, nearest
+from spanloop.errors import InputError, SpanloopWarning, StateError, UnsupportedError, nearest
 from spanloop.model import Model
 from spanloop.simulation.controllers import Callback
 from spanloop.simulation.inputs import torques_by_name
-from spanloop.simulation.integrators.integrator import Integrator
+from spanloop.simulation.integrators.integrator import AUTO, Integrator
 from spanloop.simulation.problem import Problem
 from spanloop.simulation.simulate import robot_of, simulate, with_stiffness
 from spanloop.simulation.time_loop import Grid, grid
 from spanloop.studies.chunk import OUTCOMES, sample_numbers
+from spanloop.studies.counted_events import refuse_unknown
 from spanloop.studies.description import description
+from spanloop.studies.draws.assign_check import refuse_unrepeatable
 from spanloop.studies.draws.designs import Design, design_of
 from spanloop.studies.draws.distributions import Distribution
 from spanloop.studies.draws.tables import table_of
@@ -29,6 +32,7 @@ from spanloop.studies.draws.variables import Variables, refuse_impossible, targe
 from spanloop.studies.kept import Item, Samples, items_of
 from spanloop.studies.result_names import refuse_result_names, refuse_same_names
 from spanloop.studies.setup import Setup, own_start, starts_of, step_numbers, with_reference
+from spanloop.studies.stiff_draws import stiffest_draw
 from spanloop.studies.storage.store import Variable
 from spanloop.trajectory import Trajectory
 from spanloop.trajectory.files.labels import coordinates, dofs, joined
@@ -153,6 +157,7 @@ def prepared(
     """A study from the arguments of sl.Study, checked."""
     if not isinstance(model, Model | Dynamics):
         raise InputError(f"study: model is a {type(model).__name__}; expected a Model or a Dynamics")
+    refuse_target(model, others)
     robot = robot_of(model)
     if robot.on_singular != "raise":
         raise UnsupportedError(
@@ -174,6 +179,7 @@ def prepared(
         design = design_of(given["design"], given["runs"], given["seed"], distributions, names)
     else:
         design = Design("table", len(table), 0, (), table)
+    refuse_unrepeatable(variables, variables.values(design.rows(0, min(_FIRST, design.runs))))
     refuse_impossible(own, variables, design, parameters)
     items = items_of(keep, own, [*names, *(("q", "v") if trajectories else ())])
     refuse_same_names(names, items, trajectories)
@@ -186,7 +192,8 @@ def prepared(
     middle = np.array([nominal.get(n, np.nan) for n in names])
     middle = np.where(np.isfinite(middle), middle, first[0]) if len(names) else middle
     setup, problem = with_reference(setup, middle, first)
-    setup, problem = _with_integrator(setup, problem, first)
+    refuse_unknown(items, problem)
+    setup, problem = _with_integrator(setup, problem, first, design)
     passed = {
         n: arguments[n]
         for n in _OPTIONS
@@ -212,6 +219,23 @@ def _options(others: Mapping[str, Any]) -> dict[str, Any]:
             "arithmetic of NumPy, so that it is compiled"
         )
     return out
+
+
+def refuse_target(model: Model | Dynamics, others: Mapping[str, Any]) -> None:
+    """Raise UnsupportedError or InputError if runs are to be computed elsewhere than on the CPU."""
+    places = {
+        "target": others.get("target"),
+        "the integrator's target": getattr(others.get("integrator"), "target", None),
+        "the target of the Dynamics": getattr(model, "target", None),
+    }
+    for place, target in places.items():
+        if target == "cuda":
+            raise UnsupportedError(
+                f"study: {place} is 'cuda'; studies run on the cores of this machine, or of a cluster: "
+                "study.run(client=...). sl.simulate(..., target='cuda') takes batches of runs on a GPU"
+            )
+    if others.get("target") not in (None, "cpu"):
+        raise InputError(f"study: target is {others['target']!r}; expected 'cpu', or leave it out")
 
 
 def _varied(given: Mapping[str, Any]) -> tuple[list[str], list[Distribution], np.ndarray | None]:
@@ -339,7 +363,7 @@ def _setup(
     """The setup before its reference is known."""
     first = variables.values(design.rows(0, 1))
     varied = list(variables.assigned(first))
-    q, v, closes, named = own_start(robot, arguments["q"], arguments["v"], parameters, varied)
+    own = own_start(robot, {**arguments, "parameters": parameters}, varied)
     tau = arguments["tau"]
     if isinstance(tau, Mapping):
         tau = torques_by_name(robot.model, tau)
@@ -350,20 +374,35 @@ def _setup(
     passed |= {"step": times.h, "method": arguments["method"] or robot.method}
     fixed = {"tau": tau, "parameters": parameters, "contacts": arguments["contacts"]}
     return Setup(
-        robot.model, variables, items, passed | fixed, times, integrator, (q, v), closes, named, np.empty(0), samples,
-        trajectories, inputs,
+        robot.model, variables, items, passed | fixed, times, integrator, (own.q, own.v), own.closes, own.held,
+        own.named, own.active, np.empty(0), samples, trajectories, inputs,
     )  # fmt: skip
 
 
-def _with_integrator(setup: Setup, problem: Problem, first: np.ndarray) -> tuple[Setup, Problem]:
-    """The integrator of all runs, chosen from the reference and the first of them where it is left open."""
+def _with_integrator(setup: Setup, problem: Problem, first: np.ndarray, design: Design) -> tuple[Setup, Problem]:
+    """The integrator of all runs, chosen from the reference and all draws where it is left open."""
     starts = starts_of(setup, np.concatenate([setup.reference[None], first]))
     try:
         examined = setup.problem(starts)
     except (InputError, StateError):
         examined = problem
     examined, integrator = with_stiffness(examined, setup.integrator, setup.grid.h)
+    if integrator.name != "implicit" and not examined.advice:
+        integrator = _for_stiffest(setup, problem, integrator, design)
     made = replace(setup, integrator=integrator, implicit=integrator.name == "implicit")
     if made.implicit:
         problem = replace(problem, system=replace(problem.system, implicit=True))
     return made, problem
+
+
+def _for_stiffest(setup: Setup, problem: Problem, integrator: Integrator, design: Design) -> Integrator:
+    """The integrator for the stiffest of all draws: implicit where it is left open, else with a warning."""
+    found = stiffest_draw(setup, problem, design)
+    if found is None:
+        return integrator
+    if setup.integrator.name == AUTO:
+        return replace(integrator, name="implicit")
+    run, words = found
+    advice = words.advice(setup.grid.h, integrator.name)
+    warnings.warn(f"study: in run {run}, {advice}", SpanloopWarning, stacklevel=5)
+    return integrator

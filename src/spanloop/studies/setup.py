@@ -18,7 +18,7 @@ import numpy as np
 
 from spanloop.contacts.settings import Settings
 from spanloop.dynamics import Dynamics
-from spanloop.errors import InputError, SpanloopError, SpanloopWarning, StateError
+from spanloop.errors import InputError, SpanloopError, SpanloopWarning, StateError, listed
 from spanloop.model import Model
 from spanloop.model.poses import default_position
 from spanloop.model.user_input import by_name
@@ -26,10 +26,10 @@ from spanloop.simulation.initial_state import LiveRobot, assembled
 from spanloop.simulation.integrators.integrator import Integrator
 from spanloop.simulation.problem import Problem
 from spanloop.simulation.simulate import robot_of
-from spanloop.simulation.system import Closures, System
+from spanloop.simulation.system import System
 from spanloop.simulation.time_loop import Grid
 from spanloop.simulation.tracking.tracked import Evaluator, Tracked
-from spanloop.studies.closing import closed_rates, closed_starts
+from spanloop.studies.closing import closed_at_start, closed_rates, closed_starts, parameters_of
 from spanloop.studies.draws.variables import SURFACES, Target, Variables
 from spanloop.studies.kept import Item, Samples
 
@@ -41,8 +41,10 @@ class Setup:
     """A model, the arguments of sl.simulate, what varies and what is kept.
 
     arguments: of Problem.of, without what varies. start: coordinates (nq,) and rates (nv,) of the reference, closed.
-    closes: whether rows of q are to be closed; named: names of joints whose rates are given in loops, None where v is
-    an array. reference (k,): its draws. samples: numbers of the samples that are kept, of the grid.
+    closes: whether rows of q are to be closed, held: names of joints whose q is given and stays; named: of joints whose
+    rates are given in loops, None where v is an array. active: names of the switchable loops and couplings that are
+    closed at the start, None for all. reference (k,): its draws. samples: numbers of the samples that are kept, of the
+    grid.
     """
 
     model: Model
@@ -53,7 +55,9 @@ class Setup:
     integrator: Integrator
     start: tuple[np.ndarray, np.ndarray]
     closes: bool
+    held: tuple[str, ...]
     named: tuple[str, ...] | None
+    active: frozenset[str] | None
     reference: np.ndarray
     samples: tuple[int, ...]
     trajectories: bool
@@ -68,7 +72,7 @@ class Setup:
 
     @property
     def robot(self) -> Dynamics:
-        """The dynamics of the model, with the loops that are closed at the start."""
+        """The dynamics of the model."""
         return robot_of(self.model)
 
     def problem(self, starts: Starts) -> Problem:
@@ -122,7 +126,7 @@ def starts_of(setup: Setup, rows: np.ndarray) -> Starts:
     """The starts of runs with these numbers (n, k): loops closed around what is given."""
     assigned = setup.variables.assigned(rows)
     n, model = len(rows), setup.model
-    parameters = _parameters(setup, assigned, n)
+    parameters = parameters_at(setup, assigned, n)
     q = np.tile(setup.start[0], (n, 1))
     v = np.tile(setup.start[1], (n, 1))
     refused: dict[int, str] = {}
@@ -130,17 +134,15 @@ def starts_of(setup: Setup, rows: np.ndarray) -> Starts:
         for target, column in assigned.items():
             if target.kind == letter:
                 array[:, target.place] = column
-    robot = _with_active(setup)
+    robot = setup.robot._with_active_loops(setup.active)
+    live = parameters_of(robot.model, model, parameters, n)
     if setup.closes:
-        fixed = _dofs(model, [t.joint for t in assigned if t.kind == "q"])
-        live = parameters if parameters is not None and parameters.ndim > 1 else None
-        if live is None and parameters is not None:
-            live = np.tile(parameters, (n, 1))
-        q, left = closed_starts(robot, q, live, fixed)
+        held = tuple(dict.fromkeys((*setup.held, *(t.joint for t in assigned if t.kind == "q"))))
+        q, left = closed_starts(robot, q, live, _dofs(model, held))
+        around = f" with q of {listed(map(repr, held))} as given" if held else ""
         for k in np.flatnonzero(~(left < _OPEN)):
-            refused[int(k)] = f"the loops cannot be closed at the start: {left[k]:.2g} m or rad is left open"
+            refused[int(k)] = f"the loops cannot be closed at the start{around}: {left[k]:.2g} m or rad is left open"
     if setup.named is not None:
-        live = None if parameters is None else np.broadcast_to(parameters, (n, parameters.shape[-1]))
         v, left = closed_rates(robot, q, v, live, _dofs(model, setup.named))
         for k in np.flatnonzero(left):
             refused.setdefault(int(k), f"the rates that are given open the loops, by {left[k]:.2g} m/s or rad/s")
@@ -156,13 +158,7 @@ def _dofs(model: Model, joints: Sequence[str]) -> list[int]:
     return [dof for name in dict.fromkeys(joints) for dof in range(model.nv)[model.v_slice(name)]]
 
 
-def _with_active(setup: Setup) -> Dynamics:
-    closures = setup.arguments.get("closures")
-    active = closures.active_loops if isinstance(closures, Closures) else None
-    return setup.robot if active is None else setup.robot._with_active_loops(frozenset(active))
-
-
-def _parameters(setup: Setup, assigned: Mapping[Target, np.ndarray], n: int) -> np.ndarray | None:
+def parameters_at(setup: Setup, assigned: Mapping[Target, np.ndarray], n: int) -> np.ndarray | None:
     """Live parameters (n, k), (k,) if none of them varies, None if the model's own are baked."""
     base = setup.arguments["parameters"]
     varied = {t: x for t, x in assigned.items() if t.kind == "parameters"}
@@ -211,19 +207,31 @@ def _inputs(setup: Setup, assigned: Mapping[Target, np.ndarray], well: np.ndarra
     return out
 
 
-def own_start(
-    robot: Dynamics, q: Any, v: Any, parameters: np.ndarray | None, varied: Sequence[Target]
-) -> tuple[np.ndarray, np.ndarray, bool, tuple[str, ...] | None]:
-    """The reference's coordinates and rates, whether rows are to be closed, and joints with rates given by name."""
-    model = robot.model
-    has_loops = bool(model.loops or model.couplings)
-    fixed: tuple[str, ...] = ()
+@dataclass(frozen=True)
+class OwnStart:
+    """q (nq,) and v (nv,) of the reference; closes, held, named and active as in Setup."""
+
+    q: np.ndarray
+    v: np.ndarray
+    closes: bool
+    held: tuple[str, ...]
+    named: tuple[str, ...] | None
+    active: frozenset[str] | None
+
+
+def own_start(robot: Dynamics, arguments: Mapping[str, Any], varied: Sequence[Target]) -> OwnStart:
+    """The start of the reference by the arguments q, v and parameters, and how those of other runs follow from it."""
+    model, q, v, parameters = robot.model, arguments["q"], arguments["v"], arguments["parameters"]
+    active = closed_at_start(model, arguments)
+    closed = robot._with_active_loops(active)
+    has_loops = bool(closed.model.loops or closed.model.couplings)
+    held: tuple[str, ...] = ()
     if q is None or isinstance(q, Mapping):
-        fixed = tuple(q or ())
+        held = tuple(q or ())
         found = by_name(model, q, default_position(model), "q", "study") if q else default_position(model)
         if has_loops:
-            own = robot if parameters is None else LiveRobot(robot, parameters)
-            found = assembled(own, found, fixed)
+            live = parameters_of(closed.model, model, parameters, 1)
+            found = assembled(closed if live is None else LiveRobot(closed, live[0]), found, held)
     else:
         found = _one_row(q, model.nq, "q")
     rates = [t.joint for t in varied if t.kind == "v"]
@@ -239,7 +247,7 @@ def own_start(
     moves = any(t.kind == "q" or (t.kind == "parameters" and ".position." in t.name) for t in varied)
     if found.ndim != 1 or speeds.ndim != 1:
         raise InputError("study: q and v are those of one run; what differs from run to run goes into vary or table")
-    return found, speeds, has_loops and moves, named
+    return OwnStart(found, speeds, has_loops and moves, held, named, active)
 
 
 def _one_row(given: Any, size: int, name: str) -> np.ndarray:

@@ -184,7 +184,7 @@ def _check_quantity(node: ast.Attribute | ast.Subscript, model: Model) -> None:
 
 
 def _reference(node: ast.expr) -> tuple[str, str, int | None]:
-    """Quantity, name and number of q.elbow, q["left-knee"], f.grip[5] or f["grip"][5]."""
+    """Quantity, name and number of q.elbow, q.boom.modes[0], q["left-knee"], f.grip[5] or f["grip"][5]."""
     number: int | None = None
     inner: Any = node
     owner: Any = None
@@ -195,6 +195,8 @@ def _reference(node: ast.expr) -> tuple[str, str, int | None]:
         inner = node.value if number is not None else None
     if isinstance(inner, ast.Attribute):
         owner, name = inner.value, inner.attr
+        while isinstance(owner, ast.Attribute):  # of a name with points: q.boom.modes[0]
+            owner, name = owner.value, f"{owner.attr}.{name}"
     elif isinstance(inner, ast.Subscript) and isinstance(inner.slice, ast.Constant):
         owner, name = inner.value, inner.slice.value
     if not (isinstance(owner, ast.Name) and owner.id in QUANTITIES and isinstance(name, str)):

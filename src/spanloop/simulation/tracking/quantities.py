@@ -31,7 +31,8 @@ from spanloop.trajectory.files.labels import coordinate_units, dof_units, torque
 Arrays = Mapping[str, Sequence[Any]]
 _AXES = ("x", "y", "z")
 _ENERGIES = ("kinetic", "potential", "total")
-_PLAIN = re.compile(r"(q|v|tau)\.(\w+)(?:\[(\d+)\])?")
+_PLAIN = re.compile(r"(q|v|tau)\.(\w+(?:\.\w+)*)(?:\[(\d+)\])?")
+_READS = re.compile(r"(?:^|[\s\-])[qvf]\.|[\s\-]t$|^t[\s\-]")  # arithmetic on coordinates, rates, forces or time
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,10 @@ def quantity(given: str | Callable[..., Any], model: Model, place: str) -> Quant
         raise InputError(f"{place}: {text!r} reads the force of a loop; forces f are for conditions of events alone")
 
     def value(system: System, x: Arrays) -> Any:
-        return compute(x["t"][0], *_named(model, x))
+        try:
+            return compute(x["t"][0], *_named(model, x))
+        except ArithmeticError as error:
+            raise InputError(f"{place}: {text!r} has no value at any state: {error}") from error
 
     return Quantity(text, _unit(text, model), value)
 
@@ -85,7 +89,10 @@ def _of_function(function: Callable[..., Any], model: Model, place: str) -> Quan
 
         def called() -> Any:
             with noted(place):
-                return function(*given)
+                try:
+                    return function(*given)
+                except ArithmeticError as error:
+                    raise InputError(f"{place} has no value at any state: {error}") from error
 
         found = traced(place, called, [function])
         if isinstance(found, bool | str) or hasattr(found, "select") or hasattr(found, "__len__"):
@@ -173,6 +180,7 @@ def _refuse_unknown(text: str, model: Model, place: str) -> None:
     """Refuse a name that looks like one of the table and is none, with the nearest one."""
     words = text.split(".")
     looks = re.fullmatch(r"[\w.\- ]+", text) and len(words) > 1 and words[0] not in ("q", "v", "tau")
+    looks = looks and not _READS.search(text)
     if looks and not re.fullmatch(r"[\d.eE+\- ]+", text):
         raise InputError(f"{place}: there is no quantity {text!r}; {nearest(text, names(model))}")
 

@@ -119,13 +119,18 @@ class Evaluator:
         sizes = inputs(self.system)
         rows = [np.ascontiguousarray(np.broadcast_to(arrays[name], (n, size)), float) for name, size in sizes.items()]
         well = np.logical_and.reduce([np.isfinite(x).all(axis=1) for x in rows])
-        if well.all():
-            found: np.ndarray = self._kernel.evaluate(*rows)
-            return found
         out = np.full((n, len(self.items)), np.nan)
         if well.any():
-            out[well] = self._kernel.evaluate(*(x[well] for x in rows))
+            out[well] = self._kernel.evaluate(*(rows if well.all() else (x[well] for x in rows)))
+        bad = np.flatnonzero(well & np.isnan(out).any(axis=1))
+        if len(bad) and len(self.items) > 1:  # a kernel has no answer where one of its numbers is none
+            given = {name: x[bad] for name, x in zip(sizes, rows, strict=True)}
+            out[bad] = np.column_stack([alone(given) for alone in self._alone])
         return out
+
+    @cached_property
+    def _alone(self) -> tuple[Evaluator, ...]:
+        return tuple(Evaluator(self.system, (item,)) for item in self.items)
 
 
 def _carried(statistic: str, value: Any, t: Any, h: Any, before: Sequence[Any]) -> list[Any]:

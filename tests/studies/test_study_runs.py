@@ -1,0 +1,190 @@
+"""What a study keeps of its runs: nothing of those that failed, events by kind and name, numbers of stiff runs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import spanloop as sl
+from spanloop.errors import InputError, SpanloopWarning, UnsupportedError
+from spanloop.simulation.stiffness import stiffest
+from spanloop.studies import stiff_draws
+from spanloop.studies.setup import parameters_at, starts_of
+
+st = sl.studies
+
+
+def hinge(damping=0.1, **limits):
+    b = sl.Builder("p").body("link", 1.0, (0.3, 0, 0), (0.01, 0.05, 0.05))
+    return b.revolute("h", "world", "link", "y", damping=damping, **limits).build()
+
+
+# ---- runs that failed
+
+
+def test_numbers_of_runs_that_are_lost_are_nan_and_enter_no_statistic():
+    keep = {"end": "q.h", "most": st.Largest("abs(v.h)"), "mean": st.Mean("q.h"), "path": st.Samples("q.h")}
+    table = {"v.h": [1.0, 1e30, 2.0, 1e40]}
+    study = sl.Study(hinge(0.0), table=table, duration=0.05, sample=0.01, keep=keep, trajectories=True).run()
+    found, lost = study.results(), [1, 3]
+    assert list(study.failures()) == lost
+    for name in keep:
+        assert np.isnan(found[name].values[lost]).all(), name
+        assert np.isfinite(found[name].values[[0, 2]]).all(), name
+    assert found["v"].values[lost, 0, 0].tolist() == [1e30, 1e40]
+    assert found["v.h"].values.tolist() == table["v.h"]
+    assert np.isfinite(found["end_time"].values).all()
+    assert study.summary().counts["end"] == 2
+    assert study.summary().numbers["end"]["mean"] == pytest.approx(found["end"].values[[0, 2]].mean())
+
+
+# ---- events
+
+
+def down(t, q, v):
+    return 1.2 - q["h"]
+
+
+@pytest.mark.parametrize(
+    ("events", "limits"),
+    [
+        ({"down": down}, "end"),
+        ([sl.events.End("down", down)], "ignore"),
+        ([sl.events.End("down", down), sl.events.Stop("h")], "end"),
+    ],
+)
+def test_ends_count_as_events(events, limits):
+    """A condition that ends a run, at its start in run 2: the time is that of the end."""
+    counts = {word: st.EventCount(word) for word in ("down", "end", "event")}
+    keep = {**counts, "all": st.EventCount(), "first": st.FirstEvent("down")}
+    model = hinge(upper=1.5, lower=-1.5)
+    study = sl.Study(model, table={"q.h": [1.0, 1.1, 1.3, -1.0]}, v={"h": 1.0}, duration=0.2, events=events,
+                     limits=limits, keep=keep)  # fmt: skip
+    found = study.run().results()
+    assert found["outcome"].values.tolist() == ["event", "event", "event", "finished"]
+    for name in (*counts, "all"):
+        assert found[name].values.tolist() == [1, 1, 1, 0], name
+    assert found["first"].values[:3] == pytest.approx(found["end_time"].values[:3], abs=1e-9)
+    assert found["first"].values[2] == 0.0
+    assert math.isnan(found["first"].values[3])
+
+
+def test_limits_that_end_runs_count_as_events():
+    keep = {"n": st.EventCount("limit"), "h": st.EventCount("h"), "first": st.FirstEvent("end")}
+    found = sl.Study(hinge(upper=0.5), table={"v.h": [-1.0, 3.0]}, duration=0.2, keep=keep).run().results()
+    assert found["outcome"].values.tolist() == ["finished", "limit"]
+    assert found["n"].values.tolist() == found["h"].values.tolist() == [0, 1]
+    assert found["first"].values[1] == found["end_time"].values[1]
+
+
+@pytest.mark.parametrize(
+    ("word", "given", "message"),
+    [
+        ("dwon", {"events": {"down": down}}, "no event of the kind or name 'dwon'; did you mean 'down'"),
+        ("impact", {"events": {"down": down}}, "no event of the kind or name 'impact'"),
+        ("down", {}, "no events can happen in these runs; give events="),
+        (3, {"events": {"down": down}}, "no event of the kind or name 3; expected a text"),
+    ],
+)
+def test_events_that_cannot_happen_are_refused(word, given, message):
+    with pytest.raises(InputError, match=message):
+        sl.Study(hinge(), table={"v.h": [1.0]}, duration=0.1, keep={"n": st.EventCount(word)}, **given)
+
+
+# ---- stiff draws
+
+
+def test_one_stiff_run_after_the_first_ones_makes_the_steps_implicit():
+    damping = [0.1] * 64 + [400.0]
+    study = sl.Study(hinge(), table={"h.damping": damping}, duration=0.2, keep={"end": "q.h"}).run()
+    alone = sl.simulate(hinge(400.0), duration=0.2)
+    assert alone.settings["integrator"] == "implicit"
+    assert study.results()["end"].values[-1] == pytest.approx(alone["h"].q[-1], rel=1e-12)
+
+
+def test_steps_that_are_too_long_for_one_run_warn_of_it():
+    with pytest.warns(SpanloopWarning, match=r"study: in run 70, the damping of joint 'h' .* asks for steps below"):
+        sl.Study(hinge(), table={"h.damping": [0.1] * 70 + [400.0]}, duration=0.2, integrator="rk4", keep=["q.h"])
+
+
+@pytest.mark.parametrize("loops", [False, True], ids=["tree", "loops"])
+def test_rates_of_all_draws_are_those_of_the_runs_alone(loops):
+    joints = ("crank_hinge", "coupler_hinge") if loops else ("hinge1", "hinge2")
+    vary = {f"{joints[0]}.damping": st.LogNormal(1, 2), f"{joints[1]}.stiffness": st.LogNormal(10, 2)}
+    vary |= {f"{joints[1]}.position.x": st.Uniform(0.95, 1.05, relative=loops)}
+    model = sl.zoo.four_bar() if loops else sl.zoo.pendulum(2)
+    q = sl.zoo.four_bar_start() if loops else None
+    prepared = sl.Study(model, vary, runs=20, q=q, duration=0.01, keep=["t"])._prepared
+    setup = prepared.setup
+    rows = setup.variables.values(prepared.design.rows(0, 20))
+    problem = setup.problem(starts_of(setup, np.stack([setup.reference] * 2)))
+    p = parameters_at(setup, setup.variables.assigned(rows), 20)
+    found = stiff_draws._rates(*stiff_draws._scaled(setup, problem, p, *stiff_draws._springs_and_dampers(problem, p)))
+    alone = [stiffest(problem.system, problem.q[0], row).rate for row in p]
+    assert found == pytest.approx(alone, rel=1e-9)
+
+
+# ---- assign and target
+
+
+RNG = np.random.default_rng(1)
+
+
+@pytest.mark.parametrize(
+    ("assign", "words"),
+    [
+        (lambda x: {"v.h": x["x"] * RNG.random()}, "where it is called again with the same draws"),
+        (lambda x: {"v.h": x["x"] - x["x"].mean()}, "in another order, or with some of them alone"),
+        (lambda x: {"v.h": np.sort(x["x"])}, "in another order, or with some of them alone"),
+    ],
+    ids=["random", "mean", "sorted"],
+)
+def test_assign_that_does_not_repeat_is_refused(assign, words):
+    with pytest.raises(InputError, match=rf"assign returns 'v.h' = .* for run \d+, and .* {words}"):
+        sl.Study(hinge(), {"x": st.Uniform(1, 2)}, runs=5, assign=assign, duration=0.1, keep=["q.h"])
+
+
+def test_a_target_other_than_the_cpu_is_refused():
+    given = {"table": {"v.h": [1.0]}, "duration": 0.1, "keep": ["q.h"]}
+    with pytest.raises(UnsupportedError, match="study: target is 'cuda'; studies run on the cores"):
+        sl.Study(hinge(), target="cuda", **given)
+    with pytest.raises(UnsupportedError, match="the integrator's target is 'cuda'"):
+        sl.Study(hinge(), integrator=sl.Integrator("rk4", target="cuda"), **given)
+    with pytest.raises(InputError, match="target is 'nonsense'; expected 'cpu'"):
+        sl.Study(hinge(), target="nonsense", **given)
+
+
+# ---- quantities as text
+
+
+def test_arithmetic_that_begins_with_a_sign_or_a_number_is_no_name():
+    keep = {"a": "-v.h", "b": "1-q.h", "c": "t-q.h", "v": "v.h", "q": "q.h"}
+    found = sl.Study(hinge(), table={"v.h": [1.0, 2.0]}, duration=0.1, keep=keep).run().results()
+    assert (found["a"].values == -found["v"].values).all()
+    assert (found["b"].values == 1.0 - found["q"].values).all()
+    assert found["c"].values == pytest.approx(0.1 - found["q"].values, abs=1e-15)
+
+
+@pytest.mark.parametrize("given", ["1/(q.h-q.h)", lambda t, q, v: 1.0 / (q["h"] - q["h"])], ids=["text", "function"])
+def test_a_quantity_that_divides_by_zero_is_refused(given):
+    with pytest.raises(InputError, match=r"keep\['x'\].* has no value at any state: float division by zero"):
+        sl.Study(hinge(), table={"v.h": [1.0]}, duration=0.1, keep={"x": given}).run()
+
+
+def test_a_quantity_that_is_no_number_leaves_the_others():
+    keep = {"bad": "sqrt(-1.0-q.h*q.h)", "good": "q.h"}
+    found = sl.Study(hinge(), table={"v.h": [1.0, 2.0]}, duration=0.1, keep=keep).run().results()
+    assert np.isnan(found["bad"].values).all()
+    assert np.isfinite(found["good"].values).all()
+
+
+def test_coordinates_of_flexible_bodies_are_kept_by_the_names_that_vary():
+    boom = sl.flexible.beam(2.0, E=7e10, density=2700.0, section=sl.flexible.tube(0.03, 0.028), modes={"z": 1})
+    model = sl.Builder("crane").body("boom", flexible=boom).revolute("hinge", "world", "boom", "y").build()
+    given = {"table": {"q.boom.modes[0]": [0.0, 0.01]}, "duration": 0.01, "step": 2e-4}
+    keep = {"first": st.Samples("q.boom.modes[0]", times=[0.0]), "size": st.Largest("abs(q.boom.modes[0])")}
+    found = sl.Study(model, keep=keep, **given).run().results()
+    assert found["first"].values[:, 0].tolist() == [0.0, 0.01]
+    assert found["size"].values[1] >= 0.01
