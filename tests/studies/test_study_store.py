@@ -285,7 +285,10 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
     """
     other = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, text=True)
     assert other.stdout.readline() == "begins\n"
-    time.sleep(1.5)
+    mark, late = tmp_path / "s" / "finished" / "c" / "0", time.monotonic() + 60
+    while not mark.exists():
+        assert time.monotonic() < late
+        time.sleep(0.02)
     other.send_signal(signal.SIGINT)
     other.wait(60)
     assert other.returncode != 0
