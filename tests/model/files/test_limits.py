@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
+from work import lines_run
 
 import spanloop as sl
 from spanloop.errors import FileError, nearest
@@ -52,10 +52,10 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_file_that_no_mechanism_needs_is_refused_at_once(case):
     reader, text, sentence = REFUSED[case]
-    start = time.monotonic()
     with pytest.raises(FileError, match=re.escape(sentence)) as refusal:
+        lines = lines_run(lambda: pytest.raises(FileError, reader.loads, text, "x"))
         reader.loads(text, "x")
-    assert time.monotonic() - start < 10.0
+    assert lines < 20_000_000  # "many tables" are parsed first: 8.6 million
     assert len(str(refusal.value)) < 300
 
 
@@ -89,27 +89,25 @@ def test_dots_in_texts_are_no_parts_of_keys():
 @pytest.mark.slow
 def test_frames_attached_in_a_long_chain_are_read_in_one_pass():
     frames = "".join(f'<frame name="f{k}" attached_to="{f"f{k + 1}" if k < 4999 else "l"}"/>' for k in range(5000))
-    start = time.monotonic()
-    model = sdf.loads(f'<sdf version="1.7"><model name="m"><link name="l"/>{frames}</model></sdf>')
-    assert len(model.frames) == 5000
-    assert time.monotonic() - start < 10.0
+    models = []
+    text = f'<sdf version="1.7"><model name="m"><link name="l"/>{frames}</model></sdf>'
+    assert lines_run(lambda: models.append(sdf.loads(text))) < 10_000_000
+    assert len(models[0].frames) == 5000
 
 
 def test_the_nearest_of_long_names_is_not_searched_for():
-    start = time.monotonic()
     known = [f"{k}" + "ab" * 20_000 for k in range(300)]
+    assert lines_run(lambda: nearest("abb" * 10_000, known)) < 10_000
     assert nearest("abb" * 10_000, known).startswith("there are '0abab")
-    assert time.monotonic() - start < 1.0
 
 
 @pytest.mark.slow
-def test_many_frames_at_one_place_are_examined_in_time():
+def test_many_frames_at_one_place_are_not_compared_pair_by_pair():
     from spanloop.model.examine import examine
 
     b = sl.Builder("many").body("a", 1.0, inertia=(1, 1, 1)).body("b", 1.0, inertia=(1, 1, 1)).body("c", 1.0)
     b.revolute("i", "world", "a").revolute("j", "a", "b", "x").revolute("k", "b", "c", "y")
     for k in range(2000):
         b.frame(f"f{k}", "ac"[k % 2])
-    start = time.monotonic()
-    examine(b.build())
-    assert time.monotonic() - start < 5.0
+    model = b.build()
+    assert lines_run(lambda: examine(model)) < 3_000_000  # 630 a frame; pairs are two million, several lines each
