@@ -60,15 +60,24 @@ def _element(a, b, width, height, lumped):
     rod = np.array([[1.0, -1.0], [-1.0, 1.0]])
     K[np.ix_([0, 6], [0, 6])], K[np.ix_([3, 9], [3, 9])] = axial * rod, torsion * rod
     s, h = np.diag([1.0, -1.0, 1.0, -1.0]), length
-    bend = np.array(
-        [[12, 6 * h, -12, 6 * h], [6 * h, 4 * h * h, -6 * h, 2 * h * h], [-12, -6 * h, 12, -6 * h], [6 * h, 2 * h * h, -6 * h, 4 * h * h]]
-    ) / h**3  # fmt: skip
-    move = np.array(
-        [[156, 22 * h, 54, -13 * h], [22 * h, 4 * h * h, 13 * h, -3 * h * h], [54, 13 * h, 156, -22 * h], [-13 * h, -3 * h * h, -22 * h, 4 * h * h]]
-    ) * mass / 420.0  # fmt: skip
-    pull = np.array(
-        [[36, 3 * h, -36, 3 * h], [3 * h, 4 * h * h, -3 * h, -h * h], [-36, -3 * h, 36, -3 * h], [3 * h, -h * h, -3 * h, 4 * h * h]]
-    ) / (30.0 * h)  # fmt: skip
+    bend = np.array([
+        [12, 6 * h, -12, 6 * h],
+        [6 * h, 4 * h * h, -6 * h, 2 * h * h],
+        [-12, -6 * h, 12, -6 * h],
+        [6 * h, 2 * h * h, -6 * h, 4 * h * h],
+    ]) / h**3  # fmt: skip
+    move = np.array([
+        [156, 22 * h, 54, -13 * h],
+        [22 * h, 4 * h * h, 13 * h, -3 * h * h],
+        [54, 13 * h, 156, -22 * h],
+        [-13 * h, -3 * h * h, -22 * h, 4 * h * h],
+    ]) * mass / 420.0  # fmt: skip
+    pull = np.array([
+        [36, 3 * h, -36, 3 * h],
+        [3 * h, 4 * h * h, -3 * h, -h * h],
+        [-36, -3 * h, 36, -3 * h],
+        [3 * h, -h * h, -3 * h, 4 * h * h],
+    ]) / (30.0 * h)  # fmt: skip
     both = (([1, 5, 7, 11], np.eye(4), Iz), ([2, 4, 8, 10], s, Iy))
     for at, sign, I in both:
         own = np.ix_(at, at)

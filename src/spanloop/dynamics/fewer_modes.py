@@ -245,4 +245,5 @@ def some_modes(body: FiniteElementBody, own: Sequence[int]) -> FiniteElementBody
         bent_turns=body.bent_turns[:, k][:, :, k],
         movement=body.movement[:, k],
         energies=body.energies[:, k][:, :, k],
+        turning=body.turning[:, k],
     )

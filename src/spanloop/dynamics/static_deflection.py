@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike
 
 from spanloop.dynamics.static_loads import at_body_origins
 from spanloop.errors import InputError, Reason, Refusal, SpanloopWarning, nearest
-from spanloop.flexible.deformation import SLOPE, largest_turn
+from spanloop.flexible.deformation import SLOPE, largest_turn, more_pieces
 from spanloop.loops.batching import Computed, over_states
 from spanloop.model import Model
 from spanloop.model.flexible_bodies.pieces import modal, mode_joints
@@ -219,7 +219,7 @@ def _warn_of_slopes(model: Model, rows: np.ndarray) -> None:
     if turn > SLOPE:
         warnings.warn(
             f"static_deflection: {name!r} bends by up to {turn:.2g} rad against the root of a piece; shapes of second "
-            f"order follow up to about {SLOPE:g} rad. Give more pieces= to sl.flexible.beam, or a stiffer body",
+            f"order follow up to about {SLOPE:g} rad. {more_pieces(modal(mode_joints(model)[name][0]))}",
             SpanloopWarning,
             stacklevel=4,
         )

@@ -35,6 +35,7 @@ class FiniteElementBody:
         accelerations and interface loads that the modes do not follow
     vertices (m, 3), triangles (t, 3), movement (m, n, 3): the surface that is drawn, energies (t, n, n): strain energy
         of a triangle's element by two modes; empty if not given
+    turning (k, n, 3): rotations of the places that turn most, by unit modes; empty where none is known
     any_spin: whether simulations take any spin without stiffening
     """
 
@@ -68,6 +69,7 @@ class FiniteElementBody:
     triangles: np.ndarray
     movement: np.ndarray
     energies: np.ndarray
+    turning: np.ndarray
     any_spin: bool = False
 
     pieces = 1  # of the recipes of flexible bodies

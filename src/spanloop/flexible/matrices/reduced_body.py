@@ -23,6 +23,7 @@ from spanloop.flexible.matrices.stiffening import (
     read_stiffening,
     stiffening,
 )
+from spanloop.flexible.matrices.turning import turning
 
 _MOST_MODES = 120
 
@@ -90,6 +91,7 @@ def reduced_body(job: Reduction, wanted: Wanted, drawn: Drawn | None, given: Any
         source=fe.source,
         effective=_effective(moments),
         left_out=_left_out(job, z, stiffness),
+        turning=turning(fe, shapes, stiffness),
         **surface,  # type: ignore[arg-type]
     )
 
