@@ -54,6 +54,17 @@ def test_matrices_that_are_no_mass_and_stiffness_are_named():
     refused("M is indefinite: a motion, most at row", mass=off)
 
 
+def test_imaginary_parts_are_refused_and_zero_ones_dropped():
+    refused("K has imaginary parts, up to", stiffness=FE.stiffness * (1.0 + 0.02j))
+    refused("give K.real and damping= as ratios, half the loss factor", stiffness=sp.csr_matrix(FE.stiffness * 1.02j))
+    refused("from_matrices: M has imaginary parts", mass=FE.mass * (1.0 + 0.1j))
+    refused("positions has imaginary parts", positions=FE.positions + 0.1j)
+    refused("damping has imaginary parts", damping=0.01 + 0.1j)
+    refused("stiffening['ax'] has imaginary parts", stiffening={"ax": FE.stiffness * 1j})
+    refused("interface 'tip' has imaginary parts", interfaces={"root": 0, "tip": (LAST, (1.0 + 1j, 0.0, 0.0))})
+    assert changed(stiffness=sp.csr_matrix(FE.stiffness.astype(complex))) == changed()
+
+
 def test_an_indefinite_stiffness_is_refused():
     w, V = np.linalg.eigh(FE.stiffness)
     w[-1] = -w[-1]

@@ -17,6 +17,7 @@ import numpy as np
 
 from spanloop.errors import InputError, nearest
 from spanloop.flexible.finite_elements import FiniteElements
+from spanloop.flexible.matrices.real_numbers import real_numbers
 from spanloop.flexible.particles import skew
 
 ROOT = "root"
@@ -147,6 +148,7 @@ def _nodes(fe: FiniteElements, given: Any, where: str) -> tuple[np.ndarray, np.n
 
 
 def _three(place: Any, where: str) -> np.ndarray:
+    place = real_numbers(place, where)
     try:
         found = np.asarray(place, dtype=float)
         if not np.isfinite(found).all():

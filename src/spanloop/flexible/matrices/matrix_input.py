@@ -16,10 +16,15 @@ from spanloop.flexible.finite_elements import FiniteElements
 from spanloop.flexible.matrices import check
 from spanloop.flexible.matrices.bases import BASES, CHOICES, Reduction, Wanted
 from spanloop.flexible.matrices.interfaces import read_interfaces, tied
+from spanloop.flexible.matrices.real_numbers import real_numbers
 from spanloop.flexible.matrices.reduced_body import Drawn, reduced_body
 
 _MOST_MODES = 120
 _OWNER = "from_matrices"
+_ADVICE = {
+    "M": "",
+    "K": ". Structural damping is no part of K: give K.real and damping= as ratios, half the loss factor",
+}
 
 
 def from_matrices(
@@ -108,8 +113,9 @@ def _model(M: Any, K: Any, positions: Any, dofs: Any) -> FiniteElements:
             raise InputError(f"{_OWNER}: expected M, K and positions, or a FiniteElements")
     matrices = {}
     for name, A in (("M", M), ("K", K)):
+        real = real_numbers(A, f"{_OWNER}: {name}", _ADVICE[name])
         try:
-            matrices[name] = sp.csr_matrix(A, dtype=float)
+            matrices[name] = sp.csr_matrix(real, dtype=float)
         except (TypeError, ValueError):
             raise InputError(
                 f"{_OWNER}: {name} is {type(A).__name__}; expected a matrix of numbers, sparse or dense"
@@ -129,6 +135,7 @@ def _model(M: Any, K: Any, positions: Any, dofs: Any) -> FiniteElements:
 
 
 def _positions(positions: Any) -> np.ndarray:
+    positions = real_numbers(positions, f"{_OWNER}: positions")
     try:
         found = np.array(positions, dtype=float)
     except (TypeError, ValueError):
@@ -198,6 +205,7 @@ def _drawn(fe: FiniteElements, surface: Any, energy: Any) -> Drawn | None:
 
 def _damping(damping: Any, body: FiniteElementBody) -> np.ndarray:
     """2 ζ k/ω of each mode."""
+    damping = real_numbers(damping, f"{_OWNER}: damping")
     try:
         ratios = np.asarray(damping, dtype=float)
     except (TypeError, ValueError):
