@@ -33,6 +33,7 @@ from spanloop.flexible.deformation import SLOPE, largest_turn, more_pieces
 from spanloop.loops.batching import Computed, over_states
 from spanloop.model import Model
 from spanloop.model.flexible_bodies.pieces import modal, mode_joints
+from spanloop.model.flexible_bodies.stiffening_limits import judge_loads, loaded_bodies
 from spanloop.model.poses import default_position
 from spanloop.model.user_input import by_name
 
@@ -66,7 +67,11 @@ def static_deflection(
     bent = over_states("static_deflection", robot, compute, q=(q, model.nq))[0]
     rows = bent.reshape(-1, model.nq)
     _warn_of_slopes(model, rows)
-    _warn_of_buckling(task, rows[np.isfinite(rows).all(axis=1)])
+    good = rows[np.isfinite(rows).all(axis=1)]
+    _warn_of_buckling(task, good)
+    if loaded_bodies(model):
+        for row in good:
+            judge_loads("static_deflection", robot, row, np.zeros(model.nv), task.holding(row), forces=task.loads(row))
     return bent
 
 
@@ -158,6 +163,22 @@ class _Task:
         weight = (1.0 - share) * self.robot.gravity_torques(q) if share < 1.0 else 0.0
         found: np.ndarray = (self.robot.bias(q, still, forces=acting) - weight)[..., self.free]
         return found
+
+    def loads(self, q: np.ndarray) -> dict[str, np.ndarray]:
+        """The loads at the origins of their bodies."""
+        return at_body_origins(self.robot, q, self.forces, "static_deflection")
+
+    def holding(self, q: np.ndarray) -> np.ndarray:
+        """Torques (nv,) that hold an equilibrium: of loops and held joints; 0 at free ones."""
+        model = self.robot.model
+        r = self.robot.bias(q, np.zeros(model.nv), forces=self.loads(q) or None)
+        if not (model.loops or model.couplings):
+            return np.asarray(r)
+        J = self.robot.closure_jacobian(q)
+        force = np.linalg.lstsq(J[:, self.free].T, -r[self.free], rcond=_RANK)[0]
+        held = r + J.T @ force
+        held[self.free] = 0.0
+        return np.asarray(held)
 
     def springs(self, q: np.ndarray) -> np.ndarray:
         """What springs alone supply at the free DoF, or what weight does, if that is more."""

@@ -150,6 +150,10 @@ class FiniteElementBody:
         """Whether the body stiffens with every spin."""
         return self.level == 2 and all(key in self.loads for key in ("wxwx", "wywy", "wzwz", "wxwy", "wxwz", "wywz"))
 
+    def stiffens(self, name: str) -> bool:
+        """Whether the body stiffens with every force at an interface."""
+        return self.level == 2 and all(f"{name}.{force}" in self.loads for force in ("fx", "fy", "fz"))
+
     def buckling_load(self, name: str) -> float:
         """About the compression [N] along the line from the root to an interface at which the body buckles.
 
