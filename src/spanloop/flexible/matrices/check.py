@@ -9,7 +9,7 @@ import numpy as np
 
 from spanloop.errors import InputError, SpanloopWarning
 from spanloop.flexible.finite_elements import FiniteElements
-from spanloop.flexible.matrices.interfaces import Interface, rigid_vectors
+from spanloop.flexible.matrices.interfaces import MOTIONS, Interface, rigid_vectors
 
 _SYMMETRIC = 1e-6  # of the largest entry of two rows: printed files have six digits
 _INDEFINITE = 1e-6  # of the diagonal
@@ -19,9 +19,6 @@ _PRINTED = 1e-5  # force of a rigid motion in a row, of the sum of its parts: si
 _RESISTS = 1e-4
 _NO_STIFFNESS = 1e-15  # of the largest ratio of stiffness to mass of one degree of freedom
 _GROUND = 0.05  # of the first frequency
-_MOTIONS = ("displacement along x", "displacement along y", "displacement along z") + tuple(
-    f"rotation about {a}" for a in "xyz"
-)
 _COMPONENTS = ("x", "y", "z", "rotation x", "rotation y", "rotation z")
 FASTEST = 2e4  # m/s: no material carries sound faster
 DENSEST = 2.3e4  # kg/m³: osmium
@@ -105,7 +102,7 @@ def check_rigid(fe: FiniteElements, root: np.ndarray, owner: str) -> None:
         resisting = np.asarray(fe.stiffness @ R[:, k])
         worst = int(np.argmax(np.abs(resisting)))
         raise InputError(
-            f"{owner}: K resists rigid motion, {_MOTIONS[k]}, most at {row_label(fe, worst)}: {share[k]:.2g} of the "
+            f"{owner}: K resists rigid motion, {MOTIONS[k]}, most at {row_label(fe, worst)}: {share[k]:.2g} of the "
             "strain energy that its degrees of freedom have one by one; expected none. Leave supports out, and check "
             "positions, the order of degrees of freedom (dofs=), and that K is in global axes"
         )
@@ -154,7 +151,7 @@ def _check_rows(fe: FiniteElements, R: np.ndarray, owner: str) -> None:
     row, k = np.unravel_index(int(np.argmax(share)), share.shape)
     found = float(share[row, k])
     words = (
-        f"{owner}: K resists rigid motion, {_MOTIONS[k]}, in {row_label(fe, int(row))}: the forces in this row leave "
+        f"{owner}: K resists rigid motion, {MOTIONS[k]}, in {row_label(fe, int(row))}: the forces in this row leave "
         f"{found:.2g} of their sum without signs; expected 0, or 5e-06 with entries of six digits"
     )
     if found > _RESISTS:
@@ -209,13 +206,13 @@ def check_stiffness(fe: FiniteElements, root: np.ndarray, slowest: float, owner:
     share /= slowest
     if share > _GROUND:
         raise InputError(
-            f"{owner}: K resists rigid motion, most in {_MOTIONS[k]}, like a spring to the ground with {share:.2g} of "
+            f"{owner}: K resists rigid motion, most in {MOTIONS[k]}, like a spring to the ground with {share:.2g} of "
             "the first frequency; expected none. Leave soft supports out, or give K with more digits"
         )
 
 
 def _grounding(fe: FiniteElements, root: np.ndarray) -> tuple[float, int]:
-    """The largest frequency [rad/s] of the rigid body on what K resists with, and its largest part among _MOTIONS.
+    """The largest frequency [rad/s] of the rigid body on what K resists with, and its largest part among MOTIONS.
 
     Energies of all rigid motions, not of the six alone: what couples two of them counts.
     """

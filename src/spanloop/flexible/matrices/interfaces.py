@@ -22,6 +22,9 @@ from spanloop.flexible.particles import skew
 
 ROOT = "root"
 TIES = ("rigid", "mean")
+MOTIONS = ("displacement along x", "displacement along y", "displacement along z") + tuple(
+    f"rotation about {a}" for a in "xyz"
+)
 _RANK = 1e-8  # of the largest singular value: nodes so nearly in a line leave a rotation free
 
 

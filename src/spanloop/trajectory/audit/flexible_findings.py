@@ -146,9 +146,9 @@ def _kinds(bodies: Bodies) -> set[str]:
 
 
 def _is_cantilever(bodies: Bodies) -> bool:
-    """Whether a body has modes of a free tip, which follow forces and moments there slowly."""
-    beams = (getattr(modal(j).source, "beam", None) for joints in bodies.values() for j in joints)
-    return any(getattr(beam, "basis", "") == "cantilever" for beam in beams)
+    """Whether a body has modes without static shapes, which follow forces and moments at nodes slowly."""
+    sources = (modal(j).source for joints in bodies.values() for j in joints)
+    return any(getattr(getattr(x, "beam", x), "basis", "") in ("cantilever", "free") for x in sources)
 
 
 def _last_modes(kind: Modal) -> list[tuple[int, int]]:
