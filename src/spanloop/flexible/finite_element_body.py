@@ -118,7 +118,7 @@ class FiniteElementBody:
 
     @cached_property
     def frequencies(self) -> np.ndarray:
-        """Frequencies of the modes with the root held [rad/s]."""
+        """Frequencies of the modes with the root held [rad/s]; robot.modes(q).frequencies are in Hz."""
         return np.sqrt(self.stiffness / np.array(self.particles.modal_masses))
 
     @cached_property

@@ -21,13 +21,14 @@ import numpy as np
 from spanloop.errors import InputError, SpanloopWarning
 from spanloop.flexible import reduction
 from spanloop.flexible.finite_elements import FiniteElements
+from spanloop.flexible.matrices.check import check_stiffness
 from spanloop.flexible.matrices.held import Held
 from spanloop.flexible.matrices.interfaces import MOTIONS, ROOT, Interface, Tied, rigid_vectors
 
 BASES = ("craig-bampton", "guyan", "rubin", "cantilever", "free", "full")
 CHOICES = ("frequency", "effective mass")
 _MOST_WHOLE = 120  # coordinates of a body that is not reduced
-_NO_MASS = 1e-13  # of the largest mass of shapes of unit stiffness: rounding, ω² as 1/mass
+_NO_MASS = 1e-13  # of the median mass of shapes of unit stiffness (1/ω²): rounding
 _RIGID = 1e-3  # of the slowest frequency with the root held: slower free modes are rigid
 
 
@@ -139,7 +140,7 @@ class Reduction:
 
         A shape without mass follows its loads at once, and no other shape; without it the body is rigid there.
         """
-        good = masses > _NO_MASS * masses.max()
+        good = masses > _NO_MASS * np.median(masses)
         if good.all():
             return z
         lost = z[:, ~good]
@@ -174,6 +175,7 @@ class Reduction:
     def _free(self, wanted: Wanted, owner: str) -> np.ndarray:
         self._check_free(owner)
         slowest = self.held.modes(1)[1][0]
+        check_stiffness(self.fe, self.interfaces[0].reference, float(slowest), owner)
         loose = Held(self.tied, (), shift=(0.1 * slowest) ** 2)
         if wanted.up_to is not None:
             z, w = loose.modes_up_to(float(np.hypot(wanted.up_to, 0.1 * slowest)))
@@ -184,7 +186,7 @@ class Reduction:
         if count != 6:
             raise InputError(
                 f"{owner}: the free model has {count} modes without stiffness; expected 6, rigid motion. "
-                + ("A part of it is loose" if count > 6 else "Something holds it to the ground")
+                + ("A part of it is loose, or turns on a hinge" if count > 6 else "Something holds it to the ground")
             )
         z = z[:, 6:]
         return np.asarray(z - self.rigid @ self.tied.frame_motion(ROOT, z))

@@ -163,6 +163,21 @@ def _check_rows(fe: FiniteElements, R: np.ndarray, owner: str) -> None:
         warnings.warn(f"{words}. Give K and positions with more digits", SpanloopWarning, stacklevel=5)
 
 
+def warn_of_far_frames(fe: FiniteElements, interfaces: list[Interface], owner: str) -> None:
+    """Warn of an interface whose frame is farther from its nodes than the body is long."""
+    own = fe.positions[np.unique(fe.dofs[fe.dofs[:, 0] >= 0, 0])]
+    length = float(np.linalg.norm(np.ptp(own, axis=0)))
+    for x in interfaces:
+        away = float(np.linalg.norm(fe.positions[x.nodes] - x.reference, axis=1).min())
+        if away > length > 0.0:
+            warnings.warn(
+                f"{owner}: the frame of interface {x.name!r} is {away:.3g} m from its nodes, on a body of {length:.3g} "
+                "m; is its place in m, and in the axes of positions?",
+                SpanloopWarning,
+                stacklevel=4,
+            )
+
+
 def check_connected(fe: FiniteElements, interfaces: list[Interface], owner: str) -> None:
     """Raise InputError for interfaces or nodes that are not connected to the root."""
     import scipy.sparse as sp

@@ -73,6 +73,8 @@ def from_matrices(
     any_spin: without stiffening simulations refuse spins above three tenths of the first frequency, where the motion is
         wrong by a tenth and diverges later; True takes them
 
+    Of the result, `frequencies` are those with the root held in rad/s (robot.modes(q).frequencies are in Hz).
+
     >>> boom = sl.flexible.beam(1.0, E=7e10, density=2700.0, section=sl.flexible.circle(0.01), elements=4)
     >>> part = sl.flexible.from_matrices(sl.flexible.to_matrices(boom), interfaces={"root": 0, "tip": 8}, modes=2)
     >>> part.n, part.level, round(part.mass, 4), (part.frequencies[:2] / 6.2832).round(2)
@@ -85,6 +87,7 @@ def from_matrices(
         raise InputError(f"{_OWNER}: basis is {basis!r}; {nearest(basis, BASES)}")
     check.check_matrices(fe, _OWNER)
     found = read_interfaces(fe, interfaces, tie, _OWNER)
+    check.warn_of_far_frames(fe, found, _OWNER)
     check.check_rigid(fe, found[0].reference, _OWNER)
     check.check_connected(fe, found, _OWNER)
     check.check_definite(fe, _OWNER)

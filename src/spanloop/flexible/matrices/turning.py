@@ -53,7 +53,7 @@ def _rotations(fe: FiniteElements, shapes: np.ndarray) -> np.ndarray:
 
 def _fitted(fe: FiniteElements, shapes: np.ndarray) -> np.ndarray:
     rows = _tables(fe)
-    moves = (rows[:, :3] >= 0).all(axis=1)
+    moves = np.asarray((rows[:, :3] >= 0).all(axis=1))
     some = _some(np.flatnonzero(moves & ~(rows[:, 3:] >= 0).all(axis=1)))
     found = [_around(fe, shapes, rows, moves, int(i)) for i in some]
     return np.array([x for x in found if x is not None]).reshape(-1, shapes.shape[1], 3)
