@@ -109,3 +109,7 @@ def test_files_keep_the_places_that_turn(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         sl.Dynamics(again).static_deflection(again.neutral())
+    (beside,) = tmp_path.glob("*.npz")
+    beside.write_bytes(b"")
+    with pytest.raises(sl.errors.SpanloopError, match=r"the file is empty; expected a flexible body in the \.npz"):
+        sl.load(tmp_path / "c.toml")

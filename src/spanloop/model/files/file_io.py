@@ -31,8 +31,8 @@ def checked_path(path: str | os.PathLike[str]) -> Path:
         raise InputError(f"path is a {type(path).__name__}; expected text or a pathlib.Path") from None
 
 
-def read_file(path: Path) -> bytes:
-    """The content of a regular, readable file of at most 64 MB that is not empty."""
+def read_file(path: Path, expected: str = "a mechanism") -> bytes:
+    """The content of a regular, readable file of at most 64 MB that is not empty; expected: what it is to hold."""
     try:
         found = os.stat(path)
         data = path.read_bytes() if _refusal(found) is None else b""
@@ -43,7 +43,7 @@ def read_file(path: Path) -> bytes:
         raise FileError(f"{path}: cannot be read ({reason}); expected a readable file") from None
     refusal = _refusal(found)
     if refusal is None and not data.strip():
-        refusal = "the file is empty; expected a mechanism"
+        refusal = f"the file is empty; expected {expected}"
     if refusal is not None:
         raise FileError(f"{path}: {refusal}")
     return data
