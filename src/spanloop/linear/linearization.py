@@ -59,7 +59,7 @@ def linearize(
         moves = np.asarray(state[1].any(axis=-1))
         held = np.where(moves[..., None], 0.0, holding_torques(robot, state[0], chosen, places, forces))
         state = _states(model, q, v, held)
-    judge_spin("linearize", robot, *state[:2])
+    judge_spin("linearize", robot, state[0], state[1])
     found = _linearized(robot, state, chosen, acting, outputs, forces, loop_inputs, allowed)
     judge_loads("linearize", robot, *state, forces=forces)
     return found

@@ -190,7 +190,8 @@ def _surface(fe: FiniteElements, shapes: np.ndarray, root: np.ndarray, drawn: Dr
 
 
 def _energies(drawn: Drawn, shapes: np.ndarray) -> np.ndarray:
-    found = np.asarray(real_numbers(drawn.energy(shapes), "from_matrices: surface_energy"), dtype=float)  # type: ignore[misc]
+    returned = real_numbers(drawn.energy(shapes), "from_matrices: surface_energy")  # type: ignore[misc]
+    found = np.asarray(returned, dtype=float)
     expected = (len(drawn.triangles), shapes.shape[1], shapes.shape[1])
     if found.shape != expected or not np.isfinite(found).all():
         raise InputError(f"from_matrices: surface_energy returned {found.shape}; expected {expected}, finite numbers")
