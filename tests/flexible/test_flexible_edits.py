@@ -108,7 +108,7 @@ def test_a_part_beside_the_nodes_is_refused_with_the_node_to_add():
 
 
 def test_with_flexible_refuses_what_is_no_beam_or_flexible_already():
-    with pytest.raises(InputError, match=r"with_flexible: body 'boom': 3 is no beam"):
+    with pytest.raises(InputError, match=r"with_flexible: body 'boom': 3 is no flexible body; expected a beam"):
         plain_arm().with_flexible("boom", 3)
     with pytest.raises(InputError, match=r"has no body 'bom'; did you mean 'boom'"):
         plain_arm().with_flexible("bom", boom())

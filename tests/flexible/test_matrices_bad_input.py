@@ -54,6 +54,55 @@ def test_matrices_that_are_no_mass_and_stiffness_are_named():
     refused("M is indefinite: a motion, most at row", mass=off)
 
 
+def test_imaginary_parts_are_refused_and_zero_ones_dropped():
+    refused("K has imaginary parts, up to", stiffness=FE.stiffness * (1.0 + 0.02j))
+    refused("give K.real and damping= as ratios, half the loss factor", stiffness=sp.csr_matrix(FE.stiffness * 1.02j))
+    refused("from_matrices: M has imaginary parts", mass=FE.mass * (1.0 + 0.1j))
+    refused("positions has imaginary parts", positions=FE.positions + 0.1j)
+    refused("damping has imaginary parts", damping=0.01 + 0.1j)
+    refused("stiffening['ax'] has imaginary parts", stiffening={"ax": FE.stiffness * 1j})
+    refused("interface 'tip' has imaginary parts", interfaces={"root": 0, "tip": (LAST, (1.0 + 1j, 0.0, 0.0))})
+    assert changed(stiffness=sp.csr_matrix(FE.stiffness.astype(complex))) == changed()
+
+
+def test_names_that_parts_of_a_body_have_are_refused_as_such():
+    for name in ("end", "modes"):
+        refused(f"called {name!r}, which names another part of a flexible body", interfaces={"root": 0, name: LAST})
+    refused("expected a name without a dot, and no number", interfaces={"root": 0, "a.b": LAST})
+
+
+def test_a_frame_far_from_its_nodes_is_a_warning():
+    with pytest.warns(sl.errors.SpanloopWarning, match="interface 'tip' is 49 m from its nodes, on a body of 1 m"):
+        changed(interfaces={"root": 0, "tip": (LAST, (50.0, 0.0, 0.0))})
+
+
+def test_a_hinge_inside_a_body_is_named_as_a_loose_part_by_each_basis():
+    n = len(FE.dofs)
+    last = FE.dofs[:, 0] == LAST
+    spin = np.flatnonzero(last & (FE.dofs[:, 1] == 5))[0]
+    tail = BOOM.length  # a rod behind the last node, joined to it by displacements alone
+    M, K = np.zeros((n + 6, n + 6)), np.zeros((n + 6, n + 6))
+    M[:n, :n], K[:n, :n] = FE.mass, FE.stiffness
+    T = np.zeros((n + 6, 12))
+    end = [np.flatnonzero(last & (FE.dofs[:, 1] == c))[0] for c in range(6)]
+    for c in range(6):
+        T[end[c], c] = T[n + c, 6 + c] = 1.0
+    from support.frame_elements import frame
+
+    two = frame([[tail, 0.0, 0.0], [1.5 * tail, 0.0, 0.0]])
+    free = two.stiffness - np.outer(two.stiffness[:, 5], two.stiffness[5]) / two.stiffness[5, 5]  # no moment there
+    K += T @ free @ T.T
+    M += T @ two.mass @ T.T
+    positions = np.vstack([FE.positions, [[1.5 * tail, 0.0, 0.0]]])
+    dofs = np.vstack([FE.dofs, [[LAST + 1, c] for c in range(6)]])
+    assert K[spin, spin] > 0.0
+    for basis in ("craig-bampton", "free", "cantilever"):
+        with pytest.raises(sl.errors.InputError, match=r"a part of (the body|it) (is loose|moves without strain)"):
+            sl.flexible.from_matrices(
+                M, K, positions, dofs=dofs, interfaces={"root": 0, "tip": LAST + 1}, basis=basis, modes=2
+            )
+
+
 def test_an_indefinite_stiffness_is_refused():
     w, V = np.linalg.eigh(FE.stiffness)
     w[-1] = -w[-1]

@@ -101,3 +101,42 @@ def test_wrong_arguments_are_refused():
     assert np.allclose(held, sl.Dynamics(four_bar()).static_deflection(FOUR_BAR_START), atol=1e-12)
     with pytest.raises(StateError, match="finite"):
         robot.static_deflection(np.full(robot.model.nq, np.nan))
+
+
+def spinning(rate, **options):
+    """A blade that spins about an axis across it, with a drive that keeps its rate; its weak direction is the axis."""
+    blade = sl.flexible.beam(
+        1.0,
+        E=7e10,
+        density=2700.0,
+        section=sl.flexible.rectangle(0.03, 0.01),
+        basis="cantilever",
+        modes={"z": 3, "y": 2},
+    )
+    b = sl.Builder("rotor", gravity=(0, 0, 0)).body("blade", flexible=blade)
+    robot = sl.Dynamics(b.revolute("drive", "world", "blade", "z", driven=True).build())
+    v = np.zeros(robot.model.nv)
+    v[0] = rate
+    return robot, v
+
+
+def test_the_shape_of_a_steady_rotation_has_no_accelerations_and_stiffens_as_published():
+    unit = np.sqrt(7e10 * 0.03 * 0.01**3 / 12.0 / (2700.0 * 0.03 * 0.01))
+    for omega, published in ((0.0, 3.5160), (5.0, 6.4495), (10.0, 11.2023)):  # Wright et al. 1982
+        robot, v = spinning(omega * unit)
+        q = robot.static_deflection({"drive": 0.3}, v={"drive": omega * unit})
+        assert q[0] == 0.3
+        np.testing.assert_array_equal(q, robot.static_deflection(q, v=v))
+        torques = robot.inverse_dynamics(q, v, np.zeros(robot.model.nv))
+        assert np.abs(torques[1:]).max() < 1e-9 * max(1.0, (omega * unit) ** 2)
+        poles = np.linalg.eigvals(robot.linearize(q, v).A).imag
+        np.testing.assert_allclose(poles[poles > 1.0].min() / unit, published, rtol=3e-3)
+
+
+def test_rates_of_a_steady_rotation_are_checked():
+    robot, v = spinning(10.0)
+    v[1] = 1.0
+    with pytest.raises(sl.errors.InputError, match="a steady shape has none"):
+        robot.static_deflection(robot.model.neutral(), v=v)
+    with pytest.raises(sl.errors.InputError, match="expected 6 finite rates"):
+        robot.static_deflection(robot.model.neutral(), v=[1.0])

@@ -359,6 +359,7 @@ class Dynamics(Quantities):
         forces: ByName | None = None,
         *,
         held: Sequence[str] | None = None,
+        v: ArrayLike | ByName | None = None,
     ) -> Array:
         """Return q (..., nq) with the flexible bodies as they bend at rest under weight, springs and loads.
 
@@ -369,6 +370,9 @@ class Dynamics(Quantities):
 
         held: names of the joints that keep their positions; by default all of a tree, and with loops those that are
         actuated or driven. The others follow, with loops closed.
+
+        v: rates (nv,) of held joints, or by joint, of a steady motion of a tree, in which the modes stand still: the
+        shape of a body that spins. The torques of the joints keep the rates. robot.linearize(q, v) is about it.
 
         A SpanloopWarning reports an equilibrium that is not stable, a body that buckles, and bodies that bend farther
         than their shapes follow. StateError: no equilibrium was found. Computed in double precision.
@@ -383,7 +387,7 @@ class Dynamics(Quantities):
         from spanloop.dynamics.static_deflection import static_deflection
 
         with OneWarning("static_deflection"):
-            return static_deflection(in_double_precision(self), q, forces, held)
+            return static_deflection(in_double_precision(self), q, forces, held, v)
 
     def mass_matrix(self, q: ArrayLike, *, coordinates: str = "tree", out: Array | None = None) -> Array:
         """Return the mass matrix M (..., nv, nv), armatures included.

@@ -3,6 +3,11 @@
 About an operating point M ÿ + D ẏ + K y = B u, outputs C y. Without some modes the displacements stay in the null space
 of their rows E y = 0; the response is that of the projected matrices. Modes leave one by one, the one that changes
 the response least first, until as many are left as are wanted.
+
+A change is relative, band by band: for each output the largest |ΔG| by an input, over the largest |G| within a third
+of an octave around the frequency (so that a dip between resonances is no response to compare with). Both are at
+s = (0.02 + i) ω, which is a damping ratio of 0.02 more than the model's own; ω are spread over the band and lie on the
+resonances. The change that is reported is the largest.
 """
 
 from __future__ import annotations
@@ -22,8 +27,13 @@ from spanloop.model import Model
 from spanloop.model.flexible_bodies.pieces import FlexibleParts, flexible_bodies
 from spanloop.model.parts import Joint
 
-_POINTS = 60  # frequencies
-_DAMPED = 0.02  # of the frequency: how far from the imaginary axis responses are compared, so that resonances count
+_POINTS = 120  # frequencies, besides those about each resonance
+_DAMPED = (
+    0.02  # of the frequency: how far from the imaginary axis responses are compared, as if all modes had this damping
+)
+_ABOUT = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])  # half widths of a resonance at which it is compared
+_OCTAVE = 1.0 / 6.0  # to either side, within which the largest response is what changes are compared with
+_NOTHING = 1e-9  # of the largest response: a smaller one is none
 _OWNER = "fewer"
 
 
@@ -32,8 +42,9 @@ class FewerModes:
     """A model with fewer modes.
 
     model: the mechanism with the modes that are kept; kept: their names by body; changes: for each mode that left, in
-    order, its body, its name, and the largest change of the response since the start, of the largest response of each
-    output; frequencies (k,) [Hz]; before, after (points, k, outputs, inputs): responses at s = (0.02 + i) ω
+    order, its body, its name, and the largest change of the response since the start, of the largest response of
+    the output within a third of an octave; frequencies (k,) [Hz]
+    before, after (points, k, outputs, inputs): responses at s = (0.02 + i) ω
     """
 
     model: Model
@@ -47,13 +58,14 @@ class FewerModes:
 
     @property
     def change(self) -> float:
-        """The largest change of a response, of the largest response of its output."""
+        """The largest change of a response, of the largest response of its output within a third of an octave."""
         return self.changes[-1][2] if self.changes else 0.0
 
     def __str__(self) -> str:
         low, high = self.frequencies[0], self.frequencies[-1]
         lines = [
-            f"fewer modes: the response changes by {self.change:.2g} of its largest, from {low:.3g} to {high:.3g} Hz"
+            f"fewer modes: the response changes by up to {self.change:.2g} of its local size, from {low:.3g} to "
+            f"{high:.3g} Hz, with a damping ratio of {_DAMPED:g} added"
         ]
         lines.append(f"  from {', '.join(self.inputs)} to {', '.join(self.outputs)}")
         lines += [f"  {body} keeps {', '.join(names) or 'none'}" for body, names in self.kept.items()]
@@ -71,6 +83,11 @@ class _Point:
         self.B = self.M @ linear.B[n:]
         split = linear.C.shape[0] - modes
         self.C, self.E = linear.C[:split, :n], linear.C[split:, :n]
+
+    def resonances(self) -> np.ndarray:
+        """Natural frequencies [rad/s] without damping."""
+        squares = np.linalg.eigvals(np.linalg.solve(self.M, self.K)).real
+        return np.sqrt(squares[squares > 0.0])
 
     def response(self, s: np.ndarray, gone: Sequence[int]) -> np.ndarray:
         """C (M s² + D s + K)⁻¹ B (k, outputs, inputs) without some modes."""
@@ -131,7 +148,7 @@ def fewer(
     )
     linear = [robot.linearize(q, inputs=ins, outputs=[*outs, *dofs]) for q in places]
     points = [_Point(x, len(dofs)) for x in linear]
-    hertz = _frequencies(bodies, wanted, up_to)
+    hertz = _frequencies(bodies, wanted, up_to, points)
     s = 2.0 * np.pi * hertz * (_DAMPED + 1j)
     before = np.array([p.response(s, ()) for p in points])
     gone, changes = _eliminated(points, s, before, names, wanted)
@@ -172,18 +189,25 @@ def _ports(model: Model, inputs: Any, outputs: Any) -> tuple[Any, list[str]]:
     return inputs, [outputs] if isinstance(outputs, str) else list(outputs)
 
 
-def _frequencies(bodies: Mapping[str, FlexibleParts], wanted: Mapping[str, int], up_to: Any) -> np.ndarray:
+def _frequencies(
+    bodies: Mapping[str, FlexibleParts], wanted: Mapping[str, int], up_to: Any, points: Sequence[_Point]
+) -> np.ndarray:
     sorted_by = {body: np.sort(bodies[body].pieces[0].frequencies) / (2.0 * np.pi) for body in wanted}
     high = max(sorted_by[body][n - 1] for body, n in wanted.items()) if up_to is None else float(up_to)
     if not 0.0 < high < np.inf:
         raise InputError(f"{_OWNER}: up_to is {up_to!r}; expected a frequency [Hz]")
     low = min(0.1 * min(x[0] for x in sorted_by.values()), 0.1 * high)
-    return np.geomspace(low, high, _POINTS)
+    own = np.concatenate([p.resonances() for p in points]) / (2.0 * np.pi)
+    own = np.outer(own[(own > low) & (own < high)], 1.0 + _DAMPED * _ABOUT).ravel()
+    return np.unique(np.concatenate([np.geomspace(low, high, _POINTS), own[(own > low) & (own < high)]]))
 
 
 def _eliminated(points, s, before, names, wanted) -> tuple[list[tuple[str, int]], list[float]]:
     """The modes that leave, in order, and the change of the response after each."""
-    size = np.abs(before).max(axis=1, keepdims=True)
+    near = np.abs(np.log2(s.imag[:, None] / s.imag)) <= _OCTAVE
+    at_each = np.abs(before).max(axis=3)
+    size = np.array([at_each[:, row].max(axis=1) for row in near]).swapaxes(0, 1)[..., None]
+    size = np.maximum(size, _NOTHING * size.max(axis=1, keepdims=True))
     size = np.where(size > 0.0, size, 1.0)
     left = {body: sum(b == body for b, _ in names) for body in wanted}
     gone: list[int] = []
@@ -245,4 +269,5 @@ def some_modes(body: FiniteElementBody, own: Sequence[int]) -> FiniteElementBody
         bent_turns=body.bent_turns[:, k][:, :, k],
         movement=body.movement[:, k],
         energies=body.energies[:, k][:, :, k],
+        turning=body.turning[:, k],
     )

@@ -29,10 +29,11 @@ from numpy.typing import ArrayLike
 
 from spanloop.dynamics.static_loads import at_body_origins
 from spanloop.errors import InputError, Reason, Refusal, SpanloopWarning, nearest
-from spanloop.flexible.deformation import SLOPE, largest_turn
+from spanloop.flexible.deformation import SLOPE, largest_turn, more_pieces
 from spanloop.loops.batching import Computed, over_states
 from spanloop.model import Model
 from spanloop.model.flexible_bodies.pieces import modal, mode_joints
+from spanloop.model.flexible_bodies.stiffening_limits import judge_loads, judge_spin, loaded_bodies
 from spanloop.model.poses import default_position
 from spanloop.model.user_input import by_name
 
@@ -45,7 +46,7 @@ _RANK = 1e-10  # of the largest singular value of the closures' rows
 
 
 def static_deflection(
-    robot: Any, q: Any, forces: Mapping[str, ArrayLike] | None, held: Sequence[str] | None
+    robot: Any, q: Any, forces: Mapping[str, ArrayLike] | None, held: Sequence[str] | None, v: Any = None
 ) -> np.ndarray:
     """q (..., nq) with the flexible bodies in equilibrium; see Dynamics.static_deflection."""
     model = robot.model
@@ -56,7 +57,7 @@ def static_deflection(
         q = by_name(model, q, default_position(model), "q", "static_deflection")
         q = robot.assemble(q, fixed) if model.loops or model.couplings else q
     free = [k for j in model.joints if j.name not in fixed for k in range(model.nv)[model.v_slice(j.name)]]
-    task = _Task(robot, np.array(free, dtype=int), forces or {})
+    task = _Task(robot, np.array(free, dtype=int), forces or {}, _rates(model, v, free))
 
     def compute(rows: np.ndarray) -> Computed:
         found = [task.solved(row) for row in rows]
@@ -65,8 +66,14 @@ def static_deflection(
 
     bent = over_states("static_deflection", robot, compute, q=(q, model.nq))[0]
     rows = bent.reshape(-1, model.nq)
+    if task.v.any():
+        judge_spin("static_deflection", robot, rows, np.broadcast_to(task.v, (len(rows), model.nv)))
     _warn_of_slopes(model, rows)
-    _warn_of_buckling(task, rows[np.isfinite(rows).all(axis=1)])
+    good = rows[np.isfinite(rows).all(axis=1)]
+    _warn_of_buckling(task, good)
+    if loaded_bodies(model):
+        for row in good:
+            judge_loads("static_deflection", robot, row, task.v, task.holding(row), forces=task.loads(row))
     return bent
 
 
@@ -90,6 +97,26 @@ def _held(model: Model, held: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(driven)
 
 
+def _rates(model: Model, v: Any, free: Sequence[int]) -> np.ndarray:
+    """Rates (nv,) of a steady motion; those of the free DoF are 0."""
+    if v is None:
+        return np.zeros(model.nv)
+    if model.loops or model.couplings:
+        raise InputError("static_deflection: v is of trees alone; a closed mechanism in motion has no steady shape")
+    found = by_name(model, v, np.zeros(model.nv), "v", "static_deflection") if isinstance(v, Mapping) else v
+    try:
+        out = np.array(found, dtype=float)
+    except (TypeError, ValueError):
+        out = np.array(np.nan)
+    if out.shape != (model.nv,) or not np.isfinite(out).all():
+        raise InputError(f"static_deflection: v is {v!r:.60}; expected {model.nv} finite rates, or rates by joint")
+    if out[list(free)].any():
+        raise InputError(
+            "static_deflection: v has rates of modes or of joints that are not held; a steady shape has none"
+        )
+    return out
+
+
 @dataclass(frozen=True)
 class _Task:
     """The equilibrium of one robot's free DoF under given loads."""
@@ -97,6 +124,7 @@ class _Task:
     robot: Any
     free: np.ndarray
     forces: Mapping[str, ArrayLike]
+    v: np.ndarray
 
     def solved(self, q: np.ndarray) -> tuple[np.ndarray, float]:
         """q (nq,) in equilibrium, and the share of the load at which it is: 1, or less where none was found."""
@@ -152,12 +180,28 @@ class _Task:
         return r, self.robot.closure_error(q), self.robot.closure_jacobian(q)[..., self.free]
 
     def _torques(self, q: np.ndarray, share: float) -> np.ndarray:
-        still = np.zeros(self.robot.model.nv)
+        v = np.sqrt(share) * self.v * np.ones((*q.shape[:-1], 1)) if q.ndim > 1 else np.sqrt(share) * self.v
         loads = at_body_origins(self.robot, q, self.forces, "static_deflection")
         acting = {name: share * six for name, six in loads.items()} or None
         weight = (1.0 - share) * self.robot.gravity_torques(q) if share < 1.0 else 0.0
-        found: np.ndarray = (self.robot.bias(q, still, forces=acting) - weight)[..., self.free]
+        found: np.ndarray = (self.robot.bias(q, v, forces=acting) - weight)[..., self.free]
         return found
+
+    def loads(self, q: np.ndarray) -> dict[str, np.ndarray]:
+        """The loads at the origins of their bodies."""
+        return at_body_origins(self.robot, q, self.forces, "static_deflection")
+
+    def holding(self, q: np.ndarray) -> np.ndarray:
+        """Torques (nv,) that hold an equilibrium: of loops and held joints; 0 at free ones."""
+        model = self.robot.model
+        r = self.robot.bias(q, self.v, forces=self.loads(q) or None)
+        if not (model.loops or model.couplings):
+            return np.asarray(r)
+        J = self.robot.closure_jacobian(q)
+        force = np.linalg.lstsq(J[:, self.free].T, -r[self.free], rcond=_RANK)[0]
+        held = r + J.T @ force
+        held[self.free] = 0.0
+        return np.asarray(held)
 
     def springs(self, q: np.ndarray) -> np.ndarray:
         """What springs alone supply at the free DoF, or what weight does, if that is more."""
@@ -219,7 +263,7 @@ def _warn_of_slopes(model: Model, rows: np.ndarray) -> None:
     if turn > SLOPE:
         warnings.warn(
             f"static_deflection: {name!r} bends by up to {turn:.2g} rad against the root of a piece; shapes of second "
-            f"order follow up to about {SLOPE:g} rad. Give more pieces= to sl.flexible.beam, or a stiffer body",
+            f"order follow up to about {SLOPE:g} rad. {more_pieces(modal(mode_joints(model)[name][0]))}",
             SpanloopWarning,
             stacklevel=4,
         )

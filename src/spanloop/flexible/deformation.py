@@ -14,13 +14,37 @@ _STATIONS = 16
 
 
 def largest_turn(kind: Modal, eta: np.ndarray) -> np.ndarray:
-    """The largest angle (...) by which a section of the body turns at modal coordinates (..., n) [rad].
+    """The largest angle (...) by which a section or a node of the body turns at modal coordinates (..., n) [rad].
 
-    0 where the modes come without places along the body.
+    0 where turns_are_known is not.
     """
     if not hasattr(kind.source, "stations"):
         return np.zeros(np.shape(eta)[:-1])
-    return np.asarray(2.0 * np.arctan(0.5 * np.linalg.norm(_turns(_stations(kind), eta), axis=-1).max(axis=-1)))
+    psi = _turns(_stations(kind), eta)
+    if hasattr(kind.source, "turning"):
+        psi = np.concatenate([psi, np.einsum("kna,...n->...ka", kind.source.turning, eta)], axis=-2)
+    return np.asarray(2.0 * np.arctan(0.5 * np.linalg.norm(psi, axis=-1).max(axis=-1)))
+
+
+def turns_are_known(kind: Modal) -> bool:
+    """Whether the body has places besides its root whose rotation is known."""
+    if not hasattr(kind.source, "stations"):
+        return False
+    return bool(len(_stations(kind).positions) > 1 or len(getattr(kind.source, "turning", ())))
+
+
+def more_pieces(kind: Modal) -> str:
+    """What to do about a body that bends farther than its shapes follow."""
+    if hasattr(kind.source, "turning"):
+        return "Divide its finite elements into several bodies, joined by fixed joints, or make it stiffer"
+    beam = getattr(kind.source, "beam", None)
+    return f"Give pieces={2 * beam.pieces if beam is not None else 2} to sl.flexible.beam, or make it stiffer"
+
+
+def turning(kind: Modal) -> np.ndarray:
+    """Rotations (k, n, 3) of places of the body by unit modes, to first order [rad]."""
+    found = [_stations(kind).rotations] if hasattr(kind.source, "stations") else [np.zeros((1, kind.nv, 3))]
+    return np.concatenate([*found, getattr(kind.source, "turning", np.zeros((0, kind.nv, 3)))])
 
 
 def largest_strain(kind: Modal, eta: np.ndarray) -> np.ndarray:

@@ -35,6 +35,7 @@ class FiniteElementBody:
         accelerations and interface loads that the modes do not follow
     vertices (m, 3), triangles (t, 3), movement (m, n, 3): the surface that is drawn, energies (t, n, n): strain energy
         of a triangle's element by two modes; empty if not given
+    turning (k, n, 3): rotations of the places that turn most, by unit modes; empty where none is known
     any_spin: whether simulations take any spin without stiffening
     """
 
@@ -68,6 +69,7 @@ class FiniteElementBody:
     triangles: np.ndarray
     movement: np.ndarray
     energies: np.ndarray
+    turning: np.ndarray
     any_spin: bool = False
 
     pieces = 1  # of the recipes of flexible bodies
@@ -116,7 +118,7 @@ class FiniteElementBody:
 
     @cached_property
     def frequencies(self) -> np.ndarray:
-        """Frequencies of the modes with the root held [rad/s]."""
+        """Frequencies of the modes with the root held [rad/s]; robot.modes(q).frequencies are in Hz."""
         return np.sqrt(self.stiffness / np.array(self.particles.modal_masses))
 
     @cached_property
@@ -147,6 +149,10 @@ class FiniteElementBody:
     def has_spin(self) -> bool:
         """Whether the body stiffens with every spin."""
         return self.level == 2 and all(key in self.loads for key in ("wxwx", "wywy", "wzwz", "wxwy", "wxwz", "wywz"))
+
+    def stiffens(self, name: str) -> bool:
+        """Whether the body stiffens with every force at an interface."""
+        return self.level == 2 and all(f"{name}.{force}" in self.loads for force in ("fx", "fy", "fz"))
 
     def buckling_load(self, name: str) -> float:
         """About the compression [N] along the line from the root to an interface at which the body buckles.

@@ -34,6 +34,7 @@ from spanloop.linear.output_rows import Output, output_rows
 from spanloop.loops.arguments import actuators
 from spanloop.loops.independent_dofs import Dofs, IndependentCoordinates, resolved
 from spanloop.model import Model
+from spanloop.model.flexible_bodies.stiffening_limits import judge_loads, judge_spin
 
 
 def linearize(
@@ -58,7 +59,10 @@ def linearize(
         moves = np.asarray(state[1].any(axis=-1))
         held = np.where(moves[..., None], 0.0, holding_torques(robot, state[0], chosen, places, forces))
         state = _states(model, q, v, held)
-    return _linearized(robot, state, chosen, acting, outputs, forces, loop_inputs, allowed)
+    judge_spin("linearize", robot, state[0], state[1])
+    found = _linearized(robot, state, chosen, acting, outputs, forces, loop_inputs, allowed)
+    judge_loads("linearize", robot, *state, forces=forces)
+    return found
 
 
 def _linearized(

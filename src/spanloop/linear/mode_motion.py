@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from spanloop.errors import InputError, Reason, Refusal, SpanloopWarning, StateError
+from spanloop.flexible.deformation import turning
 from spanloop.loops.closure_errors import mechanism_of
 from spanloop.model import Model
+from spanloop.model.flexible_bodies.pieces import modal
 from spanloop.types import Array
 
 AMPLITUDE = 0.3  # rad, or of the mechanism's length
@@ -42,9 +44,8 @@ def _largest_turn(model: Model, shape: Array) -> float:
     """The largest rotation of a section of a flexible body in a shape (nv,) of a mode [rad]; 0 without such a body."""
     largest = 0.0
     for j in model.joints:
-        source = getattr(j.kind, "source", None)
-        if j.kind.bends and source is not None:
-            turns = np.tensordot(source.stations().rotations, shape[model.v_slice(j.name)], axes=(1, 0))
+        if j.kind.bends:
+            turns = np.tensordot(turning(modal(j)), shape[model.v_slice(j.name)], axes=(1, 0))
             largest = max(largest, float(np.linalg.norm(turns, axis=1).max()))
     return largest
 

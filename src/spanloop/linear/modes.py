@@ -32,6 +32,7 @@ from spanloop.loops.independent_dofs import (
     structure_of,
 )
 from spanloop.model import Model
+from spanloop.model.flexible_bodies.stiffening_limits import judge_loads
 from spanloop.types import Array
 
 _NAMED = 4  # DoF that the table names for each shape
@@ -191,6 +192,7 @@ def modes(robot: Any, q: ArrayLike, tau: ArrayLike | None = None, dofs: Dofs = N
     own = np.ix_(free, free)
     K, C = -M @ found.da_dq[own], -M @ found.da_dv[own]
     residual = _balanced(model, T, M, K, left, allowed, is_held)
+    judge_loads("modes", robot, q, still, tau)
     poles, shapes, is_conservative, resolution = eigenmodes(M, C, K, least_stiffness(model))
     names = tuple(chosen.names[k] for k in free)
     shapes = _with_sign(T @ shapes, mechanism_of(model).dof_lengths)

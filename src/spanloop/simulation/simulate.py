@@ -168,7 +168,7 @@ def simulate(
         "start": start,
     }
     problem = Problem.of(robot, q, v, step=step, **given)
-    refuse_fast_start(robot, problem.q, problem.v)
+    refuse_fast_start("simulate", robot, problem.q, problem.v)
     recipe = Recipe.of(problem, given, chosen)
     if chosen.adaptive:
         if problem.system.contacts:

@@ -12,20 +12,23 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from spanloop.errors import InputError
+from spanloop.errors import InputError, SpanloopWarning
 from spanloop.flexible import reduction
 from spanloop.flexible.finite_elements import FiniteElements
+from spanloop.flexible.matrices.check import check_stiffness
 from spanloop.flexible.matrices.held import Held
-from spanloop.flexible.matrices.interfaces import ROOT, Interface, Tied, rigid_vectors
+from spanloop.flexible.matrices.interfaces import MOTIONS, ROOT, Interface, Tied, rigid_vectors
 
 BASES = ("craig-bampton", "guyan", "rubin", "cantilever", "free", "full")
 CHOICES = ("frequency", "effective mass")
 _MOST_WHOLE = 120  # coordinates of a body that is not reduced
+_NO_MASS = 1e-13  # of the median mass of shapes of unit stiffness (1/ω²): rounding
 _RIGID = 1e-3  # of the slowest frequency with the root held: slower free modes are rigid
 
 
@@ -130,7 +133,32 @@ class Reduction:
             raise InputError(
                 f"{owner}: stiffness is not positive definite with the root held; a part of it moves without strain"
             ) from None
-        return np.asarray((found * scale) @ back)
+        return self._with_mass(np.asarray((found * scale) @ back), np.einsum("ik,ij,jk->k", back, M, back), owner)
+
+    def _with_mass(self, z: np.ndarray, masses: np.ndarray, owner: str) -> np.ndarray:
+        """The shapes (n, k) of unit stiffness that move mass, masses (k,); what the others would do is named.
+
+        A shape without mass follows its loads at once, and no other shape; without it the body is rigid there.
+        """
+        good = masses > _NO_MASS * np.median(masses)
+        if good.all():
+            return z
+        lost = z[:, ~good]
+        moves = {name: self.tied.frame_motion(name, lost) for name in self.names}
+        size = np.ptp(self.fe.positions, axis=0).max() or 1.0
+        most = {name: np.abs(m / np.repeat([[size], [1.0]], 3, axis=0)).max(axis=1) for name, m in moves.items()}
+        largest = max((x.max() for x in most.values()), default=0.0)
+        where = [f"{MOTIONS[k]} of {n!r}" for n, x in most.items() for k in range(6) if x[k] > 0.1 * largest > 0.0]
+        warnings.warn(
+            f"{owner}: {lost.shape[1]} of {z.shape[1]} shapes move no mass and are left out: the body is rigid there, "
+            f"in {', '.join(where) or 'its inside'}. For its compliance M needs inertia of these motions, such as "
+            "rotary inertia of the nodes about the axis of a straight beam",
+            SpanloopWarning,
+            stacklevel=5,
+        )
+        if not good.any():
+            raise InputError(f"{owner}: no shape moves mass; M has none where the body can move")
+        return z[:, good]
 
     def _modes(self, wanted: Wanted) -> np.ndarray:
         if wanted.up_to is not None:
@@ -145,7 +173,9 @@ class Reduction:
         return np.asarray(candidates[:, best])
 
     def _free(self, wanted: Wanted, owner: str) -> np.ndarray:
+        self._check_free(owner)
         slowest = self.held.modes(1)[1][0]
+        check_stiffness(self.fe, self.interfaces[0].reference, float(slowest), owner)
         loose = Held(self.tied, (), shift=(0.1 * slowest) ** 2)
         if wanted.up_to is not None:
             z, w = loose.modes_up_to(float(np.hypot(wanted.up_to, 0.1 * slowest)))
@@ -156,10 +186,22 @@ class Reduction:
         if count != 6:
             raise InputError(
                 f"{owner}: the free model has {count} modes without stiffness; expected 6, rigid motion. "
-                + ("A part of it is loose" if count > 6 else "Something holds it to the ground")
+                + ("A part of it is loose, or turns on a hinge" if count > 6 else "Something holds it to the ground")
             )
         z = z[:, 6:]
         return np.asarray(z - self.rigid @ self.tied.frame_motion(ROOT, z))
+
+    def _check_free(self, owner: str) -> None:
+        """Raise InputError for a body that turns about an axis without inertia: it has no modes if nothing holds it."""
+        inertia = self.rigid.T @ np.asarray(self.tied.mass @ self.rigid)
+        size = np.sqrt(np.repeat([np.diag(inertia)[:3].max(), np.diag(inertia)[3:].max() or 1.0], 3))
+        w, V = np.linalg.eigh(inertia / np.outer(size, size))
+        if w[0] <= _NO_MASS * w[-1]:
+            motion = MOTIONS[int(np.argmax(np.abs(V[:, 0])))]
+            raise InputError(
+                f"{owner}: M has no inertia for a rigid motion, most {motion}, so that basis='free' has no modes "
+                "(masses on a straight line?). Give rotary inertia, or take basis='craig-bampton' or 'cantilever'"
+            )
 
     def _whole(self, owner: str) -> np.ndarray:
         if self.held.unknowns > _MOST_WHOLE:

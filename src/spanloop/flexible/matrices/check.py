@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
-from spanloop.errors import InputError
+from spanloop.errors import InputError, SpanloopWarning
 from spanloop.flexible.finite_elements import FiniteElements
-from spanloop.flexible.matrices.interfaces import Interface, rigid_vectors
+from spanloop.flexible.matrices.interfaces import MOTIONS, Interface, rigid_vectors
 
 _SYMMETRIC = 1e-6  # of the largest entry of two rows: printed files have six digits
 _INDEFINITE = 1e-6  # of the diagonal
 _DENSE = 500  # rows: smaller matrices are taken as a whole
-_RIGID = 1e-6  # strain energy of rigid motion, of what its degrees of freedom would have one by one
+_RIGID = 1e-5  # strain energy of rigid motion, of what its degrees of freedom would have one by one: six digits
+_PRINTED = 1e-5  # force of a rigid motion in a row, of the sum of its parts: six digits leave 5e-6 at most
+_RESISTS = 1e-4
 _NO_STIFFNESS = 1e-15  # of the largest ratio of stiffness to mass of one degree of freedom
 _GROUND = 0.05  # of the first frequency
-_MOTIONS = ("displacement along x", "displacement along y", "displacement along z") + tuple(
-    f"rotation about {a}" for a in "xyz"
-)
 _COMPONENTS = ("x", "y", "z", "rotation x", "rotation y", "rotation z")
 FASTEST = 2e4  # m/s: no material carries sound faster
 DENSEST = 2.3e4  # kg/m³: osmium
@@ -95,17 +95,18 @@ def check_rigid(fe: FiniteElements, root: np.ndarray, owner: str) -> None:
     """Raise InputError where K resists rigid motion, or M is not that of a body that moves rigidly."""
     R = rigid_vectors(fe.positions, fe.dofs, root)
     energy = np.einsum("ik,ik->k", R, np.asarray(fe.stiffness @ R))
-    apart = fe.stiffness.diagonal() @ R**2
+    apart = fe.stiffness.diagonal() @ R**2 + _of_modes(fe) * np.einsum("ik,ik->k", R, np.asarray(fe.mass @ R))
     share = np.abs(energy) / np.where(apart > 0.0, apart, 1.0)
     if (share > _RIGID).any():
         k = int(np.argmax(share))
         resisting = np.asarray(fe.stiffness @ R[:, k])
         worst = int(np.argmax(np.abs(resisting)))
         raise InputError(
-            f"{owner}: K resists rigid motion, {_MOTIONS[k]}, most at {row_label(fe, worst)}: {share[k]:.2g} of the "
+            f"{owner}: K resists rigid motion, {MOTIONS[k]}, most at {row_label(fe, worst)}: {share[k]:.2g} of the "
             "strain energy that its degrees of freedom have one by one; expected none. Leave supports out, and check "
             "positions, the order of degrees of freedom (dofs=), and that K is in global axes"
         )
+    _check_rows(fe, R, owner)
     inertia = R.T @ np.asarray(fe.mass @ R)
     mass = np.diag(inertia)[:3]
     if mass.min() <= 0.0:
@@ -115,6 +116,66 @@ def check_rigid(fe: FiniteElements, root: np.ndarray, owner: str) -> None:
             f"{owner}: M has a mass of {mass[0]:g}, {mass[1]:g}, {mass[2]:g} kg along x, y, z; expected one mass. Are "
             "degrees of freedom missing, or supports taken out of M?"
         )
+
+
+def _of_modes(fe: FiniteElements) -> float:
+    """The least ratio [rad²/s²] of stiffness to mass of coordinates without a place; 0 without them.
+
+    The boundary of a model that was reduced before may have no stiffness but rounding, which this is to be beside.
+    """
+    modes = fe.dofs[:, 0] < 0
+    mass = fe.mass.diagonal()[modes]
+    return float((fe.stiffness.diagonal()[modes] / np.where(mass > 0.0, mass, np.inf)).min()) if modes.any() else 0.0
+
+
+def _check_rows(fe: FiniteElements, R: np.ndarray, owner: str) -> None:
+    """Raise InputError for a row of K in which rigid motion causes a force; warn where K has few digits.
+
+    A force K_i r is a sum that cancels. Entries with d digits leave 5·10^-d of Σ |K_ij| |r_j|. Places have an error of
+    the body's size, not of their own distance, so arms count as if they all had the size. A lost or wrong entry of K
+    leaves its own share of the sum.
+    """
+    node, component = fe.dofs[:, 0], fe.dofs[:, 1]
+    used = node >= 0
+    size = float(np.ptp(fe.positions[np.unique(node[used])], axis=0).max())
+    most = np.abs(R)
+    most[:, 3:] = np.where((used & (component < 3))[:, None], np.maximum(most[:, 3:], size), most[:, 3:])
+    apart = np.asarray(abs(fe.stiffness) @ most)
+    diagonal = fe.stiffness.diagonal()
+    if not used.all():  # a model that was reduced before: rounding beside the stiffness of its modes
+        inertia = np.maximum(np.einsum("ik,ik->k", R, np.asarray(fe.mass @ R)), 0.0)
+        apart += _of_modes(fe) * np.sqrt(np.outer(np.maximum(fe.mass.diagonal(), 0.0), inertia))
+        of_modes = np.sqrt(np.maximum(diagonal[~used, None] * (np.maximum(diagonal, 0.0) @ most**2), 0.0))
+        apart[~used] = np.maximum(apart[~used], of_modes)
+    share = np.abs(np.asarray(fe.stiffness @ R)) / np.where(apart > 0.0, apart, 1.0)
+    row, k = np.unravel_index(int(np.argmax(share)), share.shape)
+    found = float(share[row, k])
+    words = (
+        f"{owner}: K resists rigid motion, {MOTIONS[k]}, in {row_label(fe, int(row))}: the forces in this row leave "
+        f"{found:.2g} of their sum without signs; expected 0, or 5e-06 with entries of six digits"
+    )
+    if found > _RESISTS:
+        raise InputError(
+            f"{words}. Is an entry of K missing or wrong there, or a support in K? Check also positions and the order "
+            "of degrees of freedom (dofs=)"
+        )
+    if found > _PRINTED:
+        warnings.warn(f"{words}. Give K and positions with more digits", SpanloopWarning, stacklevel=5)
+
+
+def warn_of_far_frames(fe: FiniteElements, interfaces: list[Interface], owner: str) -> None:
+    """Warn of an interface whose frame is farther from its nodes than the body is long."""
+    own = fe.positions[np.unique(fe.dofs[fe.dofs[:, 0] >= 0, 0])]
+    length = float(np.linalg.norm(np.ptp(own, axis=0)))
+    for x in interfaces:
+        away = float(np.linalg.norm(fe.positions[x.nodes] - x.reference, axis=1).min())
+        if away > length > 0.0:
+            warnings.warn(
+                f"{owner}: the frame of interface {x.name!r} is {away:.3g} m from its nodes, on a body of {length:.3g} "
+                "m; is its place in m, and in the axes of positions?",
+                SpanloopWarning,
+                stacklevel=4,
+            )
 
 
 def check_connected(fe: FiniteElements, interfaces: list[Interface], owner: str) -> None:
@@ -156,18 +217,30 @@ def check_stiffness(fe: FiniteElements, root: np.ndarray, slowest: float, owner:
             f"{owner}: a motion with the root held has next to no stiffness ({slowest / (2.0 * np.pi):.2g} Hz); a part "
             "of the body is loose, and it has more than 6 rigid motions"
         )
-    R = rigid_vectors(fe.positions, fe.dofs, root)
-    energy = np.einsum("ik,ik->k", R, np.asarray(fe.stiffness @ R))
-    inertia = np.einsum("ik,ik->k", R, np.asarray(fe.mass @ R))
-    size = inertia[3:].max() if inertia[3:].max() > 0.0 else 1.0
-    inertia[3:] = np.where(inertia[3:] > 1e-9 * size, inertia[3:], size)  # of a straight rod about its axis
-    share = np.sqrt(np.abs(energy) / inertia) / slowest
-    if share.max() > _GROUND:
-        k = int(np.argmax(share))
+    share, k = _grounding(fe, root)
+    share /= slowest
+    if share > _GROUND:
         raise InputError(
-            f"{owner}: K resists rigid motion, {_MOTIONS[k]}, like a spring to the ground with {share[k]:.2g} of the "
-            "first frequency; expected none. Leave soft supports out, or give K with more digits"
+            f"{owner}: K resists rigid motion, most in {MOTIONS[k]}, like a spring to the ground with {share:.2g} of "
+            "the first frequency; expected none. Leave soft supports out, or give K with more digits"
         )
+
+
+def _grounding(fe: FiniteElements, root: np.ndarray) -> tuple[float, int]:
+    """The largest frequency [rad/s] of the rigid body on what K resists with, and its largest part among MOTIONS.
+
+    Energies of all rigid motions, not of the six alone: what couples two of them counts.
+    """
+    R = rigid_vectors(fe.positions, fe.dofs, root)
+    J, K = (R.T @ np.asarray(A @ R) for A in (fe.mass, fe.stiffness))
+    size = np.sqrt(np.maximum(np.diag(J), 1e-9 * np.repeat([np.diag(J)[:3].max(), np.diag(J)[3:].max()], 3)))
+    size = np.where(size > 0.0, size, 1.0)
+    J, K = (A / np.outer(size, size) for A in (J, K))
+    w, V = np.linalg.eigh(0.5 * (J + J.T))
+    back = V / np.sqrt(np.where(w > 1e-9 * w[-1], w, 1.0))  # a straight rod has no inertia about its axis
+    squares, motions = np.linalg.eigh(back.T @ (0.5 * (K + K.T)) @ back)
+    worst = int(np.argmax(np.abs(squares)))
+    return float(np.sqrt(np.abs(squares[worst]))), int(np.argmax(np.abs(back @ motions[:, worst])))
 
 
 def check_units(fe: FiniteElements, mass: float, slowest: float, owner: str) -> None:

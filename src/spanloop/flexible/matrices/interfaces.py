@@ -17,10 +17,15 @@ import numpy as np
 
 from spanloop.errors import InputError, nearest
 from spanloop.flexible.finite_elements import FiniteElements
+from spanloop.flexible.matrices.real_numbers import real_numbers
 from spanloop.flexible.particles import skew
 
 ROOT = "root"
+_RESERVED = ("modes", "end")
 TIES = ("rigid", "mean")
+MOTIONS = ("displacement along x", "displacement along y", "displacement along z") + tuple(
+    f"rotation about {a}" for a in "xyz"
+)
 _RANK = 1e-8  # of the largest singular value: nodes so nearly in a line leave a rotation free
 
 
@@ -87,7 +92,12 @@ def read_interfaces(fe: FiniteElements, interfaces: Any, tie: Any, owner: str) -
     found = []
     taken: dict[int, str] = {}
     for name in (ROOT, *(k for k in interfaces if k != ROOT)):
-        if not isinstance(name, str) or not name or "." in name or name.isdigit() or name in ("modes", "end"):
+        if name in _RESERVED:
+            raise InputError(
+                f"{owner}: an interface is called {name!r}, which names another part of a flexible body "
+                f"({', '.join(map(repr, _RESERVED))} do); take another name, such as {name + '1'!r}"
+            )
+        if not isinstance(name, str) or not name or "." in name or name.isdigit():
             raise InputError(f"{owner}: an interface is called {name!r}; expected a name without a dot, and no number")
         where = f"{owner}: interface {name!r}"
         nodes, reference = _nodes(fe, interfaces[name], where)
@@ -147,6 +157,7 @@ def _nodes(fe: FiniteElements, given: Any, where: str) -> tuple[np.ndarray, np.n
 
 
 def _three(place: Any, where: str) -> np.ndarray:
+    place = real_numbers(place, where)
     try:
         found = np.asarray(place, dtype=float)
         if not np.isfinite(found).all():

@@ -16,10 +16,15 @@ from spanloop.flexible.finite_elements import FiniteElements
 from spanloop.flexible.matrices import check
 from spanloop.flexible.matrices.bases import BASES, CHOICES, Reduction, Wanted
 from spanloop.flexible.matrices.interfaces import read_interfaces, tied
+from spanloop.flexible.matrices.real_numbers import real_numbers
 from spanloop.flexible.matrices.reduced_body import Drawn, reduced_body
 
 _MOST_MODES = 120
 _OWNER = "from_matrices"
+_ADVICE = {
+    "M": "",
+    "K": ". Structural damping is no part of K: give K.real and damping= as ratios, half the loss factor",
+}
 
 
 def from_matrices(
@@ -68,6 +73,8 @@ def from_matrices(
     any_spin: without stiffening simulations refuse spins above three tenths of the first frequency, where the motion is
         wrong by a tenth and diverges later; True takes them
 
+    Of the result, `frequencies` are those with the root held in rad/s (robot.modes(q).frequencies are in Hz).
+
     >>> boom = sl.flexible.beam(1.0, E=7e10, density=2700.0, section=sl.flexible.circle(0.01), elements=4)
     >>> part = sl.flexible.from_matrices(sl.flexible.to_matrices(boom), interfaces={"root": 0, "tip": 8}, modes=2)
     >>> part.n, part.level, round(part.mass, 4), (part.frequencies[:2] / 6.2832).round(2)
@@ -80,6 +87,7 @@ def from_matrices(
         raise InputError(f"{_OWNER}: basis is {basis!r}; {nearest(basis, BASES)}")
     check.check_matrices(fe, _OWNER)
     found = read_interfaces(fe, interfaces, tie, _OWNER)
+    check.warn_of_far_frames(fe, found, _OWNER)
     check.check_rigid(fe, found[0].reference, _OWNER)
     check.check_connected(fe, found, _OWNER)
     check.check_definite(fe, _OWNER)
@@ -108,8 +116,9 @@ def _model(M: Any, K: Any, positions: Any, dofs: Any) -> FiniteElements:
             raise InputError(f"{_OWNER}: expected M, K and positions, or a FiniteElements")
     matrices = {}
     for name, A in (("M", M), ("K", K)):
+        real = real_numbers(A, f"{_OWNER}: {name}", _ADVICE[name])
         try:
-            matrices[name] = sp.csr_matrix(A, dtype=float)
+            matrices[name] = sp.csr_matrix(real, dtype=float)
         except (TypeError, ValueError):
             raise InputError(
                 f"{_OWNER}: {name} is {type(A).__name__}; expected a matrix of numbers, sparse or dense"
@@ -129,6 +138,7 @@ def _model(M: Any, K: Any, positions: Any, dofs: Any) -> FiniteElements:
 
 
 def _positions(positions: Any) -> np.ndarray:
+    positions = real_numbers(positions, f"{_OWNER}: positions")
     try:
         found = np.array(positions, dtype=float)
     except (TypeError, ValueError):
@@ -198,6 +208,7 @@ def _drawn(fe: FiniteElements, surface: Any, energy: Any) -> Drawn | None:
 
 def _damping(damping: Any, body: FiniteElementBody) -> np.ndarray:
     """2 ζ k/ω of each mode."""
+    damping = real_numbers(damping, f"{_OWNER}: damping")
     try:
         ratios = np.asarray(damping, dtype=float)
     except (TypeError, ValueError):

@@ -14,6 +14,7 @@ from spanloop.flexible.finite_elements import FiniteElements
 from spanloop.flexible.matrices.bases import Reduction, Wanted
 from spanloop.flexible.matrices.interfaces import ROOT
 from spanloop.flexible.matrices.mass import MassMoments, mass_moments
+from spanloop.flexible.matrices.real_numbers import real_numbers
 from spanloop.flexible.matrices.stiffening import (
     ACCELERATIONS,
     LOADS,
@@ -23,6 +24,7 @@ from spanloop.flexible.matrices.stiffening import (
     read_stiffening,
     stiffening,
 )
+from spanloop.flexible.matrices.turning import turning
 
 _MOST_MODES = 120
 
@@ -90,6 +92,7 @@ def reduced_body(job: Reduction, wanted: Wanted, drawn: Drawn | None, given: Any
         source=fe.source,
         effective=_effective(moments),
         left_out=_left_out(job, z, stiffness),
+        turning=turning(fe, shapes, stiffness),
         **surface,  # type: ignore[arg-type]
     )
 
@@ -187,7 +190,8 @@ def _surface(fe: FiniteElements, shapes: np.ndarray, root: np.ndarray, drawn: Dr
 
 
 def _energies(drawn: Drawn, shapes: np.ndarray) -> np.ndarray:
-    found = np.asarray(drawn.energy(shapes), dtype=float)  # type: ignore[misc]
+    returned = real_numbers(drawn.energy(shapes), "from_matrices: surface_energy")  # type: ignore[misc]
+    found = np.asarray(returned, dtype=float)
     expected = (len(drawn.triangles), shapes.shape[1], shapes.shape[1])
     if found.shape != expected or not np.isfinite(found).all():
         raise InputError(f"from_matrices: surface_energy returned {found.shape}; expected {expected}, finite numbers")

@@ -62,6 +62,7 @@ def _check_shapes(b: FiniteElementBody, where: str) -> None:
         "translations": (p, n, 3), "bent": (p, n, n, 3), "mixed": (n, 3, 3), "masses": (n, n), "at": (k, 3),
         "shifts": (k, n, 3), "turns": (k, n, 3), "bent_shifts": (k, n, n, 3), "bent_turns": (k, n, n, 3),
         "vertices": (m, 3), "movement": (m, n, 3), "effective": (6,), "mode_names": (n,), "mode_units": (n,),
+        "turning": (len(b.turning), n, 3),
     }  # fmt: skip
     for name, shape in expected.items():
         value = getattr(b, name)

@@ -25,6 +25,7 @@ import numpy as np
 from spanloop.errors import InputError, nearest
 from spanloop.flexible.finite_elements import FiniteElements
 from spanloop.flexible.matrices.interfaces import ROOT, rigid_vectors
+from spanloop.flexible.matrices.real_numbers import real_numbers
 
 ACCELERATIONS = ("ax", "ay", "az")
 SPINS = ("wxwx", "wywy", "wzwz", "wxwy", "wxwz", "wywz")
@@ -113,6 +114,7 @@ def read_stiffening(
 def _matrix(fe: FiniteElements, G: Any, where: str) -> Any:
     import scipy.sparse as sp
 
+    G = real_numbers(G, where)
     try:
         found = sp.csr_matrix(G, dtype=float)
     except (TypeError, ValueError):

@@ -17,6 +17,7 @@ from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, Reason, Refusal, UnsupportedError
 from spanloop.kernels import of_model
 from spanloop.model import Model
+from spanloop.model.flexible_bodies.stiffening_limits import judge_spin
 from spanloop.simulation.controllers import Callback
 from spanloop.simulation.events.endings import Events
 from spanloop.simulation.gradients.wanted import MOMENTS, PARAMETERS, Wanted
@@ -66,6 +67,7 @@ class DifferentiatedRun:
             parameters = robot.model.parameters()
         method = robot.method if others["method"] is None else others["method"]
         problem = Problem.of(robot, q, v, step=step, parameters=parameters, **{**others, "method": method})
+        judge_spin(function, robot, problem.q, problem.v, "at the start")
         if not wanted.sizes(problem).get(MOMENTS, 1):
             raise InputError(f"{function}: wrt holds 'at', but no event has a time; give events at=, a time in seconds")
         width = len(problem) * (robot.model.nq + robot.model.nv)

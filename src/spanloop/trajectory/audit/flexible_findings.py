@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanloop.dynamics.strain import mode_energies, vibration_energies
-from spanloop.flexible.deformation import largest_strain, largest_turn
+from spanloop.flexible.deformation import largest_strain, largest_turn, more_pieces, turns_are_known
 from spanloop.flexible.finite_element_body import FiniteElementBody
 from spanloop.flexible.modes import Modal
 from spanloop.model.flexible_bodies.pieces import modal, mode_joints
@@ -72,15 +72,18 @@ def _strain(run: Trajectory, bodies: Bodies, bound: float) -> Finding:
 
 def _slopes(run: Trajectory, bodies: Bodies, bound: float) -> Finding:
     value, name, when = _worst(run, bodies, largest_turn)
+    what = "Nodes" if isinstance(modal(bodies[name][0]).source, FiniteElementBody) else "Sections"
     sentence = (
-        f"Sections turn by up to {value:.2g} rad against the root of their piece, in {name!r}{when} (bound {bound:g} "
+        f"{what} turn by up to {value:.2g} rad against the root of their piece, in {name!r}{when} (bound {bound:g} "
         "rad)."
     )
     verdict = verdict_on(value, bound, 0.0)
+    unknown = [name for name, joints in bodies.items() if not all(turns_are_known(modal(j)) for j in joints)]
     if verdict == NOT_WELL:
-        beam = getattr(modal(bodies[name][0]).source, "beam", None)
-        pieces = 2 * beam.pieces if beam is not None else 2
-        sentence += f" Shapes of second order do not follow that. Give pieces={pieces} to sl.flexible.beam."
+        sentence += f" Shapes of second order do not follow that. {more_pieces(modal(bodies[name][0]))}."
+    elif unknown:
+        verdict = NOT_JUDGED
+        sentence += f" Of {', '.join(map(repr, unknown))} no place is known that turns: name interfaces where it bends."
     return Finding("slopes", value, bound, "rad", verdict, sentence)
 
 
@@ -143,9 +146,9 @@ def _kinds(bodies: Bodies) -> set[str]:
 
 
 def _is_cantilever(bodies: Bodies) -> bool:
-    """Whether a body has modes of a free tip, which follow forces and moments there slowly."""
-    beams = (getattr(modal(j).source, "beam", None) for joints in bodies.values() for j in joints)
-    return any(getattr(beam, "basis", "") == "cantilever" for beam in beams)
+    """Whether a body has modes without static shapes, which follow forces and moments at nodes slowly."""
+    sources = (modal(j).source for joints in bodies.values() for j in joints)
+    return any(getattr(getattr(x, "beam", x), "basis", "") in ("cantilever", "free") for x in sources)
 
 
 def _last_modes(kind: Modal) -> list[tuple[int, int]]:

@@ -15,7 +15,8 @@ import numpy as np
 
 from spanloop.errors import SpanloopError
 from spanloop.flexible.matrices.spin import LOAD, SPIN
-from spanloop.model.flexible_bodies.pieces import FlexibleParts, flexible_bodies
+from spanloop.model.flexible_bodies.pieces import FlexibleParts
+from spanloop.model.flexible_bodies.stiffening_limits import largest_load, loaded_bodies, soft_bodies, spin_share
 from spanloop.trajectory.audit.findings import NOT_WELL, Finding, verdict_on
 
 if TYPE_CHECKING:
@@ -26,53 +27,38 @@ _SAMPLES = 50  # at which loads are computed
 
 def stiffening_findings(run: Trajectory) -> Iterator[Finding]:
     """The findings on a run of one model; none where every body stiffens under load."""
-    found = flexible_bodies(run.model.bodies, run.model.joints).values()
-    soft = [body for body in found if body.elements is not None and not body.elements.has_spin]
+    soft = soft_bodies(run.model)
     if soft:
         yield _spin(run, soft)
-    loaded = [body for body in found if body.elements is not None and body.elements.level < 2 and body.elements.names]
-    if loaded:
-        yield from _loads(run, loaded)
+    if loaded_bodies(run.model):
+        yield from _loads(run)
 
 
 def _spin(run: Trajectory, bodies: list[FlexibleParts]) -> Finding:
-    shares = {}
-    for body in bodies:
-        omega = run.robot.frame_velocity(run.q, run.v, body.root)[..., :3]
-        shares[body.name] = float(np.nanmax(np.linalg.norm(omega, axis=-1)) / body.pieces[0].frequencies.min())
+    shares = {body.name: float(np.nanmax(spin_share(run.robot, body, run.q, run.v))) for body in bodies}
     name, value = max(shares.items(), key=lambda pair: pair[1])
     sentence = (
         f"Body {name!r} spins with up to {value:.2g} of its first frequency, without stiffening (bound {SPIN:g})."
     )
     verdict = verdict_on(value, SPIN, 0.0)
     if verdict == NOT_WELL:
-        sentence += f" Its stiffness is wrong by about {119.0 * value**2:.2g} %: give from_matrices stiffening=."
+        sentence += f" Its stiffness is wrong by up to about {119.0 * value**2:.2g} %: give from_matrices stiffening=."
     return Finding("spin", value, SPIN, "1", verdict, sentence)
 
 
-def _loads(run: Trajectory, bodies: list[FlexibleParts]) -> Iterator[Finding]:
-    if run.batch:
-        return
-    some = run[:: max(1, len(run) // _SAMPLES)]
+def loads_along(run: Trajectory, samples: int) -> tuple[float, str, str]:
+    """The largest load along a body at some samples of a run, as largest_load has it; none of a batch of runs."""
+    if run.batch or not loaded_bodies(run.model) or not len(run):
+        return 0.0, "", ""
+    some = run[:: max(1, len(run) // samples)]
     try:
-        reactions = some.reactions()
+        return largest_load(some.robot, some.q, some.reactions())
     except SpanloopError:  # of states that have none
-        return
-    worst = (0.0, "", "")
-    for body in bodies:
-        elements = body.elements
-        piece = body.pieces[0]
-        turned = some.robot.pose(some.q, piece.body.name)[..., :3, :3]
-        for joint in piece.nodes:
-            name = next((n for n, x in elements.nodes if x == joint.placement.position), None)  # type: ignore[union-attr]
-            if name is None or joint.name not in reactions:
-                continue
-            along = np.array(joint.placement.position) / np.linalg.norm(joint.placement.position)
-            force = np.einsum("...ji,...j->...i", turned, reactions[joint.name][..., 3:]) @ along
-            share = float(np.nanmax(np.abs(force)) / elements.buckling_load(name))  # type: ignore[union-attr]
-            if share > worst[0]:
-                worst = (share, body.name, name)
-    value, name, node = worst
+        return 0.0, "", ""
+
+
+def _loads(run: Trajectory) -> Iterator[Finding]:
+    value, name, node = loads_along(run, _SAMPLES)
     if not name:
         return
     sentence = f"Body {name!r} carries {value:.2g} of the load along it at {node!r} that buckles it (bound {LOAD:g})."

@@ -55,7 +55,7 @@ def read_elements(t: Table, folder: Path | None) -> tuple[str, FiniteElementBody
             raise FileError(f"{t.where}: its numbers are in the file {file!r}; load the TOML as a file beside it")
         if Path(file).name != file:
             raise FileError(f"{t.where}: file is {file!r}; expected the name of a file in the same folder")
-        content, where = read_file(folder / file), file
+        content, where = read_file(folder / file, "a flexible body in the .npz that save wrote"), file
     t.end()
     found = f"sha256:{sha256(content).hexdigest()}"
     if found != digest:

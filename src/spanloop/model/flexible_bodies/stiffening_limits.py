@@ -1,0 +1,109 @@
+"""What bodies from finite elements without geometric stiffening cannot follow: fast spins, and loads along them.
+
+Judged at states of any call: the angular velocity of a body's root over its first frequency, and the force along the
+line from the root to an interface over the one that buckles the body there.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from spanloop.errors import SpanloopError, SpanloopWarning, UnsupportedError
+from spanloop.flexible.matrices.spin import LOAD, SPIN, TOO_FAST
+from spanloop.model.flexible_bodies.pieces import FlexibleParts, flexible_bodies
+from spanloop.model.model import Model
+
+
+def soft_bodies(model: Model) -> list[FlexibleParts]:
+    """The bodies from finite elements that do not stiffen with their spin."""
+    found = flexible_bodies(model.bodies, model.joints).values()
+    return [body for body in found if body.elements is not None and not body.elements.has_spin]
+
+
+def loaded_bodies(model: Model) -> list[FlexibleParts]:
+    """The bodies from finite elements with an interface whose loads do not stiffen them."""
+    found = flexible_bodies(model.bodies, model.joints).values()
+    return [
+        body
+        for body in found
+        if body.elements is not None and not all(map(body.elements.stiffens, body.elements.names))
+    ]
+
+
+def spin_share(robot: Any, body: FlexibleParts, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Angular velocity (...) of a body's root, over its first frequency."""
+    omega = robot.frame_velocity(q, v, body.root)[..., :3]
+    return np.asarray(np.linalg.norm(omega, axis=-1) / body.pieces[0].frequencies.min())
+
+
+def judge_spin(function: str, robot: Any, q: np.ndarray, v: np.ndarray, when: str = "") -> None:
+    """Raise UnsupportedError for states in which a body spins too fast for its data; warn where it is near that."""
+    for body in soft_bodies(robot.model):
+        share = float(np.nanmax(spin_share(robot, body, q, v), initial=0.0))
+        if share > TOO_FAST and not body.elements.any_spin:  # type: ignore[union-attr]
+            raise UnsupportedError(f"{function}: {spin_words(body, share, when)}")
+        if share > SPIN:
+            warnings.warn(f"{function}: {spin_words(body, share, when)}", SpanloopWarning, stacklevel=4)
+
+
+def spin_words(body: FlexibleParts, share: float, when: str) -> str:
+    """How fast a body spins, what that does, and what to give."""
+    level = body.elements.level  # type: ignore[union-attr]
+    wrong = min(119.0 * share**2, 1e3)
+    return (
+        f"body {body.name!r} spins with {share:.2g} of its first frequency{when and ' '}{when}; its finite elements "
+        f"have no geometric stiffening for that (level of data {level}), and its stiffness is wrong by up to about "
+        f"{wrong:.2g} %, least where it spins about its own long axis. Give sl.flexible.from_matrices stiffening=, or "
+        "any_spin=True to go on as it is"
+    )
+
+
+def largest_load(robot: Any, q: np.ndarray, reactions: Mapping[str, np.ndarray]) -> tuple[float, str, str]:
+    """The largest load along a body, of the one that buckles it, the body and its interface; names "" without any.
+
+    reactions: of joints by name (..., 6) at states q (..., nq), as robot.reactions returns them.
+    """
+    worst = (0.0, "", "")
+    for body in loaded_bodies(robot.model):
+        elements, piece = body.elements, body.pieces[0]
+        turned = robot.pose(q, piece.body.name)[..., :3, :3]
+        for joint in piece.nodes:
+            place = joint.placement.position
+            name = next((n for n, x in elements.nodes if x == place), None)  # type: ignore[union-attr]
+            if name is None or joint.name not in reactions or elements.stiffens(name) or not np.any(place):  # type: ignore[union-attr]
+                continue
+            along = np.array(place) / np.linalg.norm(place)
+            force = np.einsum("...ji,...j->...i", turned, reactions[joint.name][..., 3:]) @ along
+            share = float(np.nanmax(np.abs(force), initial=0.0) / elements.buckling_load(name))  # type: ignore[union-attr]
+            if share > worst[0]:
+                worst = (share, body.name, name)
+    return worst
+
+
+def judge_loads(function: str, robot: Any, q: np.ndarray, *state: np.ndarray, forces: Any = None) -> None:
+    """Warn of a load along a body that its data do not follow, at states q, v, tau that have reactions."""
+    if not loaded_bodies(robot.model):
+        return
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            reactions = robot.reactions(q, *state, forces=forces)
+    except SpanloopError:  # of states that have none
+        return
+    warn_of_load(function, *largest_load(robot, q, reactions))
+
+
+def warn_of_load(function: str, share: float, body: str, interface: str) -> None:
+    """Warn of a load along a body above a tenth of the one that buckles it."""
+    if share > LOAD:
+        warnings.warn(
+            f"{function}: body {body!r} carries {share:.2g} of the load along it at {interface!r} that buckles it; its "
+            "finite elements have no geometric stiffening for that, and its stiffness is wrong by about that share"
+            f"{' (above 1 it has buckled)' if share > 1.0 else ''}. Give sl.flexible.from_matrices stiffening=",
+            SpanloopWarning,
+            stacklevel=4,
+        )
