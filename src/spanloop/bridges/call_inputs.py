@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from spanloop.errors import InputError, nearest
 from spanloop.joints.kind import JointKind
 from spanloop.model import Model
+from spanloop.model.parameters import Parameters
 
 
 def check_options(name: str, options: Mapping[str, Any], arrays: str) -> None:
@@ -26,6 +29,19 @@ def in_order(name: str, names: Sequence[str], inputs: Sequence[Any], named: Mapp
     if len(given) != len(names) or len(inputs) + len(named) != len(names):
         raise InputError(f"{name} takes {', '.join(names)}; {len(inputs) + len(named)} were given")
     return given
+
+
+def check_parameters(name: str, given: Parameters, known: Parameters) -> np.ndarray:
+    """The values of parameters; InputError for those of a model with other ones."""
+    if given.names != known.names:
+        other = next((n for n in given.names if n not in known.names), None)
+        found = (
+            f"there is no parameter {other!r}"
+            if other
+            else f"{len(given)} were given of {len(known)}, or in another order"
+        )
+        raise InputError(f"{name}: parameters are those of another model: {found}; expected model.parameters()")
+    return given.values
 
 
 def moves_freely(model: Model) -> bool:
