@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,24 @@ def in_order(name: str, names: Sequence[str], inputs: Sequence[Any], named: Mapp
     if len(given) != len(names) or len(inputs) + len(named) != len(names):
         raise InputError(f"{name} takes {', '.join(names)}; {len(inputs) + len(named)} were given")
     return given
+
+
+def named_values(name: str, given: Mapping[str, Any], convert: Callable[[Any], Any]) -> list[Any]:
+    """The values of parameters {"forearm.mass": value} as arrays; InputError for what is no number."""
+    found = []
+    for key, x in given.items():
+        try:
+            found.append(convert(x))
+        except (TypeError, ValueError, RuntimeError):
+            kind = type(x).__name__
+            raise InputError(f"{name}: parameter {key!r} is a {kind}; expected a number or an array") from None
+    return found
+
+
+def unequal_shapes(name: str, given: Iterable[str], shapes: Iterable[tuple[int, ...]]) -> InputError:
+    """The refusal of parameters whose batch axes do not fit together."""
+    found = ", ".join(f"{n} {s}" for n, s in zip(given, shapes, strict=True))
+    return InputError(f"{name}: batch axes of parameters do not fit together: {found}; they must be equal or 1")
 
 
 def check_parameters(name: str, given: Parameters, known: Parameters) -> np.ndarray:

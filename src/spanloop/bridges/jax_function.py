@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from spanloop.bridges.call_inputs import check_parameters, in_order
+from spanloop.bridges.call_inputs import check_parameters, in_order, named_values, unequal_shapes
 from spanloop.bridges.jax_kernels import Kernels
 from spanloop.bridges.jax_primitive import evaluate
 from spanloop.errors import InputError
@@ -83,7 +83,11 @@ class JaxFunction:
         if not x:
             return own
         places = np.array([known.index(n) for n in x])
-        values = jnp.stack(jnp.broadcast_arrays(*(jnp.asarray(y, dtype) for y in x.values())), -1)
+        given = named_values(self.name, x, lambda y: jnp.asarray(y, dtype))
+        try:
+            values = jnp.stack(jnp.broadcast_arrays(*given), -1)
+        except ValueError:
+            raise unequal_shapes(self.name, x, [y.shape for y in given]) from None
         return jnp.broadcast_to(own, (*values.shape[:-1], len(own))).at[..., places].set(values)
 
     def _check(self, name: str, size: int, x: Any, first: Any) -> None:

@@ -1,4 +1,4 @@
-"""The vmap that autograd itself uses: is_grads_batched, functional.jacobian(vectorize=True), checks of batched gradients.
+"""The vmap that autograd itself uses: is_grads_batched, functional.jacobian(vectorize=True), batched gradcheck.
 
 It is older than torch.func.vmap and asks no rule of an autograd.Function: its batched tensors arrive as they are.
 """

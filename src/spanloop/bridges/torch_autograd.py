@@ -5,7 +5,6 @@ Second derivatives are refused: the derivative kernels have no derivatives of th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch

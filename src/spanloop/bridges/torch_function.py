@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from spanloop.bridges import torch_graph_autograd as _  # derivatives of the operators
+import spanloop.bridges.torch_graph_autograd  # noqa: F401  derivatives of the operators
 from spanloop.bridges import torch_operators
-from spanloop.bridges.call_inputs import check_parameters, in_order
+from spanloop.bridges.call_inputs import check_parameters, in_order, named_values, unequal_shapes
 from spanloop.bridges.torch_autograd import Value
 from spanloop.bridges.torch_kernels import DTYPES, Kernels
 from spanloop.errors import InputError
@@ -45,7 +45,7 @@ class TorchFunction:
         return answer, ~torch.isnan(answer.detach()).any(dim=axes) if axes else ~torch.isnan(answer.detach())
 
     def _evaluated(self, inputs: list[torch.Tensor], quiet: bool) -> torch.Tensor:
-        if torch.compiler.is_compiling():
+        if torch.compiler.is_compiling() or torch.jit.is_tracing():
             return torch.ops.spanloop.evaluate(inputs, self.kernels.key, quiet)
         return Value.apply(self.kernels, quiet, *inputs)
 
@@ -68,7 +68,11 @@ class TorchFunction:
         if not x:
             return own
         places = torch.tensor([known.index(n) for n in x], device=like.device)
-        values = torch.stack(torch.broadcast_tensors(*(torch.as_tensor(y).to(like) for y in x.values())), -1)
+        given = named_values(self.name, x, lambda y: torch.as_tensor(y).to(like))
+        try:
+            values = torch.stack(torch.broadcast_tensors(*given), -1)
+        except RuntimeError:
+            raise unequal_shapes(self.name, x, [tuple(y.shape) for y in given]) from None
         return own.expand(*values.shape[:-1], -1).index_copy(-1, places, values)
 
     def _check(self, name: str, size: int, x: Any, first: torch.Tensor) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch._functorch.autograd_function import enable_single_level_autograd_function
@@ -47,6 +47,8 @@ class _Call:
 class _Evaluate(_SingleLevelFunction):
     """`evaluate`, with the derivatives of Value."""
 
+    apply: ClassVar[Callable[..., Any]]
+
     @staticmethod
     def forward(call: _Call, quiet: bool, *inputs: torch.Tensor) -> torch.Tensor:
         found: torch.Tensor = call.below(inputs)
@@ -71,6 +73,8 @@ class _Evaluate(_SingleLevelFunction):
 
 class _Derivative(_SingleLevelFunction):
     """`pull_back` and `push_forward`, whose derivatives are refused."""
+
+    apply: ClassVar[Callable[..., Any]]
 
     @staticmethod
     def forward(call: _Call, *tensors: torch.Tensor) -> Any:
