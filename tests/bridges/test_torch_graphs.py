@@ -77,11 +77,33 @@ def test_transforms_of_graphs_agree_with_the_eager_call(make):
     assert torch.allclose(h(TAU[0]), g(TAU[0]), rtol=1e-12)
     for found in (func.jacfwd(h)(TAU[0]), func.jacrev(h)(TAU[0]), func.vmap(func.jacrev(h))(TAU)[0]):
         assert torch.allclose(found, expected, rtol=1e-12)
-    for found in (func.jvp(h, (TAU[0],), (ONE,))[1], dual(h)):
-        assert torch.allclose(found, expected @ ONE, rtol=1e-12)
+    assert torch.allclose(func.jvp(h, (TAU[0],), (ONE,))[1], expected @ ONE, rtol=1e-12)
     x = TAU[0].clone().requires_grad_()
     batched = torch.autograd.grad(h(x), x, torch.eye(6, dtype=torch.float64), is_grads_batched=True)[0]
     assert torch.allclose(batched, expected, rtol=1e-12)
+
+
+GRAPHS = [
+    pytest.param(lambda h: torch.compile(h, backend="eager"), id="compile"),
+    pytest.param(lambda h: exported(type("Module", (torch.nn.Module,), {"forward": lambda _, t: h(t)})()), id="export"),
+    pytest.param(torch.compile, id="inductor", marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize("make", GRAPHS)
+def test_duals_through_graphs_are_refused_and_jvp_is_right(make):
+    h = make(lambda t: 2.0 * g(t))
+    with pytest.raises(UnsupportedError, match=r"make_dual cannot pass through a graph. Try torch\.func\.jvp"):
+        dual(h)  # machine code of inductor would scale the values and leave the tangents
+    expected = 2.0 * func.jvp(g, (TAU[0],), (ONE,))[1]
+    assert torch.allclose(func.jvp(h, (TAU[0],), (ONE,))[1], expected, rtol=1e-12)
+
+
+@pytest.mark.slow
+def test_forward_derivatives_inside_of_machine_code_of_inductor_agree():
+    expected = 2.0 * func.jvp(g, (TAU[0],), (ONE,))[1]
+    inside = torch.compile(lambda t: func.jvp(lambda x: 2.0 * g(x), (t,), (ONE,))[1])
+    assert torch.allclose(inside(TAU[0]), expected, rtol=1e-12)
 
 
 def exported(module):
@@ -96,7 +118,7 @@ def test_second_derivatives_of_graphs_are_refused():
     pushed = make_fx(lambda t: func.jvp(g, (t,), (ONE,))[1])(TAU[0])
     for graph in (pulled, pushed):  # a derivative in a graph has no tangents of zero either
         with pytest.raises(UnsupportedError, match="second derivatives are not supported"):
-            dual(graph)
+            func.jvp(graph, (x.detach(),), (ONE,))
         with pytest.raises(UnsupportedError, match="second derivatives are not supported"):
             graph(x).sum().backward()
 

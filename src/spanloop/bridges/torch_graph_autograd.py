@@ -17,7 +17,8 @@ from torch.autograd.function import _SingleLevelFunction
 
 from spanloop.bridges.torch_autograd import Pullback, Value
 from spanloop.bridges.torch_kernels import Kernels
-from spanloop.bridges.torch_operators import function_of, library
+from spanloop.bridges.torch_operators import function_of, has_subclass, library
+from spanloop.errors import UnsupportedError
 
 _Tensors = Sequence[torch.Tensor]
 
@@ -64,6 +65,11 @@ class _Evaluate(_SingleLevelFunction):
     @staticmethod
     def jvp(ctx: Any, _call: None, _quiet: None, *directions: torch.Tensor | None) -> torch.Tensor:
         """Inside a transform the dispatcher takes operators only, so that this is not Value.jvp."""
+        if not (torch._C._are_functorch_transforms_active() or has_subclass(ctx.saved_tensors)):
+            raise UnsupportedError(  # code of inductor drops them, or writes over what they belong to
+                f"{ctx.kernels.name}: tangents of forward_ad.make_dual cannot pass through a graph. "
+                "Try torch.func.jvp, inside or around the graph"
+            )
         wrt = [k for k, d in enumerate(directions) if d is not None]
         given = [d for d in directions if d is not None]
         inputs, key = list(ctx.saved_tensors), ctx.kernels.key

@@ -51,8 +51,13 @@ def function_of(key: str) -> Kernels:
 
 def is_traced(tensors: _Tensors) -> bool:
     """Whether a mode or a subclass of tensors must see the operator: what kernels write cannot be traced."""
+    return is_in_torch_dispatch_mode() or has_subclass(tensors)
+
+
+def has_subclass(tensors: _Tensors) -> bool:
+    """Whether there are tensors without numbers, or with more than numbers."""
     plain = torch.Tensor.__torch_dispatch__
-    return is_in_torch_dispatch_mode() or any(type(x).__torch_dispatch__ is not plain for x in tensors)
+    return any(type(x).__torch_dispatch__ is not plain for x in tensors)
 
 
 # ---- values
