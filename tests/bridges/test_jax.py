@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import os
+import pickle
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -324,6 +326,40 @@ def test_a_loss_that_leaves_refused_rows_out_has_gradients_of_zero_there(count):
     assert (found[:-1] != 0).any(-1).all()
 
 
+# ---- options of JAX for debugging
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("bad", ["q", "v", "tau"])
+def test_debug_nans_names_the_function_whose_answer_is_nan(bad, count):
+    model = sl.zoo.puma()
+    f, given = bridge.forward_dynamics(model), states(model, count)
+    given = [x[0] if count == 1 else x for x in given]
+    f(*given)  # compiled before the option is set
+    k = f.inputs.index(bad)
+    given[k] = given[k].at[..., 0].set(jnp.inf)
+    try:
+        for switch in (lambda: jax.debug_nans(True), nullcontext):  # of a thread, of the process
+            jax.config.update("jax_debug_nans", switch is nullcontext)
+            for g in (f, jax.jit(f)):
+                with switch(), pytest.raises(FloatingPointError, match=r"\(nan\) encountered in forward_dynamics"):
+                    g(*given)
+    finally:
+        jax.config.update("jax_debug_nans", False)
+    with jax.debug_nans(True):
+        assert jnp.isfinite(jax.jit(f)(*states(model, count))).all()
+
+
+def test_disable_jit_computes_the_same():
+    model = sl.zoo.puma()
+    f, given = bridge.forward_dynamics(model), states(model, 3)
+    gradient = jax.grad(lambda *x: f(*x).sum(), argnums=(0, 2))
+    expected = (f(*given), *gradient(*given))
+    with jax.disable_jit():
+        found = (jax.jit(f)(*given), *gradient(*given))
+    assert all(np.allclose(a, b, rtol=1e-12) for a, b in zip(found, expected, strict=True))
+
+
 # ---- devices
 
 PARTS = """
@@ -436,6 +472,38 @@ def test_what_does_not_fit_is_refused_with_a_sentence():
         bridge.forward_dynamics(model, threads=2)
     with pytest.raises(InputError, match="did you mean"):
         bridge.forward_dynamics(model, parameters="live")(q, v, tau, {"link3.mas": 1.0})
+
+
+def test_parameters_of_a_model_are_live_parameters():
+    model = sl.zoo.puma()
+    f, given = bridge.forward_dynamics(model, parameters="live"), states(model, 2)
+    changed = model.parameters().changed({"link3.mass": 7.0})
+    assert equal(f(*given, changed), f(*given, {"link3.mass": 7.0}))
+    for parameters, sentence in (
+        (sl.zoo.four_bar().parameters(), "parameters are those of another model: there is no parameter"),
+        ({"link3.mass": "x"}, "parameter 'link3.mass' is a str; expected a number or an array"),
+        ({"link3.mass": jnp.zeros(2), "link2.mass": jnp.zeros(3)}, "batch axes of parameters do not fit together"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            f(*given, parameters)
+
+
+def test_functions_can_be_pickled():
+    model = sl.zoo.puma()
+    f, given = bridge.forward_dynamics(model), states(model, 2)
+    again = pickle.loads(pickle.dumps(f))
+    assert equal(again(*given), f(*given))
+    assert again.kernels.call() == f.kernels.call()
+
+
+def test_an_inner_gradient_in_a_loss_is_a_constant_by_stop_gradient_of_its_input():
+    model = sl.zoo.puma()
+    f, (q, v, tau) = bridge.forward_dynamics(model), [x[0] for x in states(model, 1)]
+    inner = jax.grad(lambda t: f(q, v, t).sum())
+    stop = jax.lax.stop_gradient
+    assert equal(jax.grad(lambda t: (inner(stop(t)) * t).sum())(tau), inner(tau))
+    with pytest.raises(UnsupportedError, match="stop_gradient of its inputs"):
+        jax.grad(lambda t: (stop(inner(t)) * t).sum())(tau)
 
 
 def test_without_jax_the_import_says_what_to_install():

@@ -10,6 +10,7 @@ from spanloop.errors import InputError, StateError, StateWarning, UnsupportedErr
 
 torch = pytest.importorskip("torch")
 import spanloop.torch as bridge  # noqa: E402
+from spanloop.bridges import torch_kernels  # noqa: E402
 
 STEP = 1e-6  # of central differences: their error is some 1e-9 of values, TOLERANCE is thirty times that
 TOLERANCE = 3e-8
@@ -210,3 +211,40 @@ def test_what_does_not_fit_is_refused_with_a_sentence():
             f(*given)
     with pytest.raises(InputError, match="dtype follows from the tensors"):
         bridge.forward_dynamics(model, dtype="float32")
+
+
+def test_batched_gradients_agree_with_single_ones():
+    model = sl.zoo.puma()
+    f, (q, v, tau) = bridge.forward_dynamics(model), states(model, 2)
+    checks = {"check_batched_grad": True, "check_forward_ad": True, "check_batched_forward_grad": True}
+    assert torch.autograd.gradcheck(f, required([q, v, tau]), **checks)
+    for g in (lambda x: f(q[0], v, x), bridge.mass_matrix(model)):  # one row that states share; a matrix
+        expected = torch.autograd.functional.jacobian(g, tau[0])
+        for strategy in ("reverse-mode", "forward-mode"):
+            found = torch.autograd.functional.jacobian(g, tau[0], vectorize=True, strategy=strategy)
+            assert torch.allclose(found, expected, rtol=1e-10, atol=1e-10 * float(expected.abs().max()))
+
+
+def test_tensors_that_are_views_with_a_sign_are_read_with_it():
+    model = sl.zoo.puma()
+    f, (q, v, tau) = bridge.forward_dynamics(model), states(model, 2)
+    negative = torch.imag(torch.complex(tau, tau).conj())
+    assert negative.is_neg()
+    assert torch.equal(f(q, v, negative), f(q, v, -tau))
+    assert torch.equal(torch_kernels._rows(negative[:1, :1], (1,)), -tau[:1, :1])  # as for a GPU
+    with pytest.raises(InputError, match=r"tau has layout torch.sparse_coo; expected torch.strided. Try tau.to_dense"):
+        f(q, v, tau.to_sparse())
+
+
+def test_parameters_of_a_model_are_live_parameters():
+    model = sl.zoo.puma()
+    f, given = bridge.forward_dynamics(model, parameters="live"), states(model, 2)
+    changed = model.parameters().changed({"link3.mass": 7.0})
+    assert torch.equal(f(*given, changed), f(*given, {"link3.mass": 7.0}))
+    for parameters, sentence in (
+        (sl.zoo.four_bar().parameters(), "parameters are those of another model: there is no parameter"),
+        ({"link3.mass": "x"}, "parameter 'link3.mass' is a str; expected a number or an array"),
+        ({"link3.mass": torch.zeros(2), "link2.mass": torch.zeros(3)}, "batch axes of parameters do not fit together"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            f(*given, parameters)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from spanloop.errors import InputError, nearest
 from spanloop.joints.kind import JointKind
 from spanloop.model import Model
+from spanloop.model.parameters import Parameters
 
 
 def check_options(name: str, options: Mapping[str, Any], arrays: str) -> None:
@@ -26,6 +29,37 @@ def in_order(name: str, names: Sequence[str], inputs: Sequence[Any], named: Mapp
     if len(given) != len(names) or len(inputs) + len(named) != len(names):
         raise InputError(f"{name} takes {', '.join(names)}; {len(inputs) + len(named)} were given")
     return given
+
+
+def named_values(name: str, given: Mapping[str, Any], convert: Callable[[Any], Any]) -> list[Any]:
+    """The values of parameters {"forearm.mass": value} as arrays; InputError for what is no number."""
+    found = []
+    for key, x in given.items():
+        try:
+            found.append(convert(x))
+        except (TypeError, ValueError, RuntimeError):
+            kind = type(x).__name__
+            raise InputError(f"{name}: parameter {key!r} is a {kind}; expected a number or an array") from None
+    return found
+
+
+def unequal_shapes(name: str, given: Iterable[str], shapes: Iterable[tuple[int, ...]]) -> InputError:
+    """The refusal of parameters whose batch axes do not fit together."""
+    found = ", ".join(f"{n} {s}" for n, s in zip(given, shapes, strict=True))
+    return InputError(f"{name}: batch axes of parameters do not fit together: {found}; they must be equal or 1")
+
+
+def check_parameters(name: str, given: Parameters, known: Parameters) -> np.ndarray:
+    """The values of parameters; InputError for those of a model with other ones."""
+    if given.names != known.names:
+        other = next((n for n in given.names if n not in known.names), None)
+        found = (
+            f"there is no parameter {other!r}"
+            if other
+            else f"{len(given)} were given of {len(known)}, or in another order"
+        )
+        raise InputError(f"{name}: parameters are those of another model: {found}; expected model.parameters()")
+    return given.values
 
 
 def moves_freely(model: Model) -> bool:

@@ -9,11 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from spanloop.bridges.call_inputs import in_order
+from spanloop.bridges.call_inputs import check_parameters, in_order, named_values, unequal_shapes
 from spanloop.bridges.jax_kernels import Kernels
 from spanloop.bridges.jax_primitive import evaluate
 from spanloop.errors import InputError
 from spanloop.model import Model
+from spanloop.model.parameters import Parameters
 
 _DTYPES = ("float64", "float32")
 
@@ -27,6 +28,9 @@ class JaxFunction:
     def __init__(self, model: Model, name: str, options: dict[str, Any]):
         self.kernels = Kernels(model, name, options)
         self.model, self.name, self.inputs = model, name, self.kernels.names
+
+    def __reduce__(self) -> Any:
+        return JaxFunction, (self.model, self.name, self.kernels.options)
 
     def __call__(self, *inputs: Any, **named: Any) -> jax.Array:
         """The answer; NaN for states that have none."""
@@ -69,15 +73,21 @@ class JaxFunction:
         return arrays
 
     def _packed(self, name: str, x: Any, dtype: Any) -> Any:
-        """A dict of parameters {"forearm.mass": array} as one array; the others are the model's own."""
-        if not isinstance(x, Mapping) or name != "parameters" or dtype is None:
+        """Parameters as one array; those that a dict {"forearm.mass": array} leaves out are the model's own."""
+        if not isinstance(x, Mapping | Parameters) or name != "parameters" or dtype is None:
             return x
         known = self.model.parameters()
+        if isinstance(x, Parameters):
+            return jnp.asarray(check_parameters(self.name, x, known), dtype)
         own = jnp.asarray(known.values, dtype)
         if not x:
             return own
         places = np.array([known.index(n) for n in x])
-        values = jnp.stack(jnp.broadcast_arrays(*(jnp.asarray(y, dtype) for y in x.values())), -1)
+        given = named_values(self.name, x, lambda y: jnp.asarray(y, dtype))
+        try:
+            values = jnp.stack(jnp.broadcast_arrays(*given), -1)
+        except ValueError:
+            raise unequal_shapes(self.name, x, [y.shape for y in given]) from None
         return jnp.broadcast_to(own, (*values.shape[:-1], len(own))).at[..., places].set(values)
 
     def _check(self, name: str, size: int, x: Any, first: Any) -> None:

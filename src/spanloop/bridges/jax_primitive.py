@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import jax
@@ -47,12 +48,25 @@ def batch_axes(inputs: Sequence[Any]) -> tuple[int, ...]:
 
 @functools.lru_cache(maxsize=1024)
 def _compiled(which: Call) -> Any:
-    return jax.jit(lambda *inputs: tuple(spanloop_p.bind(*inputs, call=which)))
+    def compute(*inputs: jax.Array) -> tuple[Any, ...]:
+        return tuple(spanloop_p.bind(*inputs, call=which))
+
+    compute.__qualname__ = which.name  # jax_debug_nans names it
+    setattr(compute, "_apply_primitive", True)  # noqa: B010  of one step: jax_debug_nans does not look inside
+    return jax.jit(compute)
 
 
 @spanloop_p.def_impl
 def _evaluated(*inputs: Any, call: Call) -> list[Any]:
-    return list(_compiled(call)(*inputs))
+    with jax.disable_jit(False) if _option("jax_disable_jit") else nullcontext():  # a kernel has no other form
+        found = list(_compiled(call)(*inputs))
+    if _option("jax_debug_nans") and np.isnan(np.asarray(found[0])).any():
+        raise FloatingPointError(f"invalid value (nan) encountered in {call.name}")
+    return found
+
+
+def _option(name: str) -> bool:
+    return bool(getattr(jax.config, name))
 
 
 @spanloop_p.def_abstract_eval
@@ -137,7 +151,8 @@ def _differentiated(primals: Sequence[Any], tangents: Sequence[Any], *, call: Ca
     elif call.mode == "jacobian" or any(moved[:n]):
         raise UnsupportedError(
             f"{call.name}: second derivatives are not supported; the derivative of this function has none of its own. "
-            "Try differences of first derivatives"
+            "Try differences of first derivatives; for a derivative that a loss takes as a constant, "
+            "jax.lax.stop_gradient of its inputs"
         )
     else:
         directions = [ad.instantiate_zeros(t) for t in tangents[n:]]

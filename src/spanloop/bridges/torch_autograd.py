@@ -5,15 +5,15 @@ Second derivatives are refused: the derivative kernels have no derivatives of th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from spanloop.bridges.torch_kernels import Kernels, quietly
+from spanloop.bridges import torch_operators
+from spanloop.bridges.legacy_vmap import mapped_one_axis
+from spanloop.bridges.torch_kernels import Kernels
+from spanloop.bridges.torch_operators import in_front
 from spanloop.errors import UnsupportedError
-
-_Tensors = Sequence[torch.Tensor]
 
 
 class Value(torch.autograd.Function):
@@ -21,7 +21,7 @@ class Value(torch.autograd.Function):
 
     @staticmethod
     def forward(kernels: Kernels, quiet: bool, *inputs: torch.Tensor) -> torch.Tensor:
-        return quietly(kernels.value, inputs) if quiet else kernels.value(inputs)
+        return torch_operators.evaluate(kernels, quiet, inputs)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
@@ -54,12 +54,10 @@ class Pullback(torch.autograd.Function):
 
     @staticmethod
     def forward(kernels: Kernels, quiet: bool, wrt: tuple[str, ...], weights: Any, *inputs: torch.Tensor) -> Any:
-        if not quiet:
-            return tuple(kernels.pulled_back(inputs, weights, wrt))
-        found = quietly(kernels.pulled_back, inputs, weights, wrt)
-        flat = weights.reshape(*weights.shape[: weights.ndim - len(kernels.shape)], -1)
-        unused = (flat == 0).all(-1, keepdim=True)  # a row that the loss leaves out
-        return tuple(torch.where(unused, 0.0, x) for x in found)
+        def compute(weights: torch.Tensor, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            return tuple(torch_operators.pull_back(kernels, quiet, inputs, weights, wrt))
+
+        return mapped_one_axis(compute, (weights, *inputs), [len(kernels.shape)] + [1] * len(inputs))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -67,11 +65,11 @@ class Pullback(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *weights: torch.Tensor) -> Any:
-        raise _second(ctx.kernels)
+        raise second_derivatives(ctx.kernels)
 
     @staticmethod
     def jvp(ctx: Any, *directions: Any) -> Any:
-        raise _second(ctx.kernels)
+        raise second_derivatives(ctx.kernels)
 
     @staticmethod
     def vmap(info: Any, dims: Any, kernels: Kernels, quiet: bool, wrt: Any, *tensors: torch.Tensor) -> Any:
@@ -85,9 +83,11 @@ class PushForward(torch.autograd.Function):
 
     @staticmethod
     def forward(kernels: Kernels, quiet: bool, wrt: tuple[str, ...], *tensors: torch.Tensor) -> torch.Tensor:
-        directions, inputs = tensors[: len(wrt)], tensors[len(wrt) :]
-        push = kernels.pushed_forward
-        return quietly(push, inputs, directions, wrt) if quiet else push(inputs, directions, wrt)
+        def compute(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            directions, inputs = tensors[: len(wrt)], tensors[len(wrt) :]
+            return (torch_operators.push_forward(kernels, quiet, inputs, directions, wrt),)
+
+        return mapped_one_axis(compute, tensors, [1] * len(tensors))[0]
 
     setup_context = Pullback.setup_context
     backward = Pullback.backward
@@ -98,23 +98,8 @@ class PushForward(torch.autograd.Function):
         return PushForward.apply(kernels, quiet, wrt, *in_front(tensors, dims[3:], [1] * len(tensors))), 0
 
 
-def in_front(tensors: _Tensors, dims: Sequence[int | None], trailing: Sequence[int], size: int = 0) -> _Tensors:
-    """The tensors with the axis of vmap as their first, so that all batch axes fit together.
-
-    trailing: how many last axes of each are no batch axes. size: of the axis, if those without it shall have it too.
-    """
-    given = [x if d is None else x.movedim(d, 0) for x, d in zip(tensors, dims, strict=True)]
-    if size:
-        pairs = zip(given, dims, strict=True)
-        given = [x.expand(size, *x.shape) if d is None else x for x, d in pairs]
-        dims = [0] * len(dims)
-    batch = [x.ndim - n - (d is not None) for x, n, d in zip(given, trailing, dims, strict=True)]
-    most = max(batch)
-    rows = zip(given, dims, batch, strict=True)
-    return [x if d is None else x.reshape(x.shape[0], *(1,) * (most - b), *x.shape[1:]) for x, d, b in rows]
-
-
-def _second(kernels: Kernels) -> UnsupportedError:
+def second_derivatives(kernels: Kernels) -> UnsupportedError:
+    """The refusal."""
     return UnsupportedError(
         f"{kernels.name}: second derivatives are not supported; the derivative of this function has none of its own. "
         "Try torch.func.jvp or differences of first derivatives"

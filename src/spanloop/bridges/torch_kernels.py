@@ -28,6 +28,7 @@ class Kernels:
         self.names = tuple(n for n, _ in first.inputs)
         self.sizes = tuple(k for _, k in first.inputs)
         self.shape: tuple[int, ...] = first.shape
+        self.key = f"{name}.{first.definition.key}"  # the same in every process, for what computes the same
         self.moves_freely = moves_freely(model)
         self._known: dict[Any, Any] = {}
 
@@ -105,12 +106,13 @@ def called(kernel: Any, inputs: Sequence[torch.Tensor], shape: tuple[int, ...]) 
         rows = [_rows(x.detach(), leading) for x in inputs]
         return answered(kernel, torch, rows, leading)[0].reshape(*leading, *shape)
     out = inputs[0].new_empty((*leading, *shape))
-    kernel(*(x.detach().numpy() for x in inputs), out=out.numpy())
+    kernel(*(x.detach().resolve_neg().numpy() for x in inputs), out=out.numpy())
     return out
 
 
 def _rows(x: torch.Tensor, leading: tuple[int, ...]) -> torch.Tensor:
     """The tensor with a row for every state, one after the other in memory; or with one row, which serves all."""
+    x = x.resolve_neg()
     return x.contiguous() if x.numel() == x.shape[-1] else x.expand(*leading, x.shape[-1]).contiguous()
 
 
