@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import spanloop as sl
-from spanloop.errors import InputError
+from spanloop.errors import InputError, SpanloopWarning
 from spanloop.studies.progress import Bar
 
 st = sl.studies
@@ -221,3 +221,32 @@ def test_the_bar_has_share_rate_time_left_and_failures(capsys):
     assert "40 runs/s" in words
     assert "10 s left  3 failed" in words
     bar.erase()
+
+
+def test_the_audit_finds_the_run_whose_steps_are_too_long():
+    def law(t, q, v, u):
+        return {"hinge1": -u[0] * v["hinge1"]}
+
+    gains = [*np.linspace(0.1, 0.2, 12), 950.0, *np.linspace(0.2, 0.3, 7)]  # 950: steps of 1 ms are unstable
+    study = sl.Study(
+        sl.zoo.pendulum(),
+        table={"input.gain": gains},
+        inputs={"gain": 0.1},
+        controller=law,
+        q=[0.3],
+        v=[1.0],
+        duration=0.1,
+        step=1e-3,
+        keep={"fast": st.Largest("abs(v.hinge1)"), "path": st.Samples("q.hinge1")},
+        sample=0.05,
+    )
+    with pytest.warns(SpanloopWarning, match="too long for this motion"):
+        found = study.run().audit(runs=2)
+    assert next(iter(found.audits)) == 12
+    assert not found.well
+    assert "steps" in found.audits[12].faults
+    assert str(found).startswith("run 12: ")
+    others = sl.Study(sl.zoo.pendulum(), {"q.hinge1": st.Uniform(0.1, 0.2)}, runs=5, duration=0.1, keep=["q.hinge1"])
+    assert others.run().audit().well
+    with pytest.raises(InputError, match="1 at least"):
+        others.audit(runs=0)

@@ -25,6 +25,7 @@ from spanloop.trajectory import Trajectory
 if TYPE_CHECKING:
     import xarray
 
+    from spanloop.studies.analysis.audit import StudyAudit
     from spanloop.studies.analysis.optimization import Best
     from spanloop.studies.analysis.sensitivity import Sensitivity
 
@@ -219,6 +220,16 @@ class Study:
         if isinstance(index, bool) or not isinstance(index, int | np.integer) or not 0 <= index < len(self):
             raise InputError(f"study: rerun({index!r}): there are runs 0 to {len(self) - 1}")
         return self._prepared.simulated(self._rows(int(index), int(index) + 1), changed)
+
+    def audit(self, runs: int = 3) -> StudyAudit:
+        """Simulate the runs with the most extreme numbers again, alone, and audit each: steps, energy, closure.
+
+        A study itself does not judge the errors of steps. runs: how many.
+        """
+        from spanloop.studies.analysis.audit import audit_of
+
+        items = self._prepared.setup.items
+        return audit_of(self.results(), [item.name for item in items], self.rerun, runs)
 
     # ---- optimise
 

@@ -39,9 +39,7 @@ def read_table(path: Path) -> tuple[list[str], np.ndarray]:
     """A CSV file with names in its first line; lines that begin with # are left out."""
     where = checked_path(path)
     lines = [
-        x
-        for x in decoded(read_file(where, "a table"), where.name).splitlines()
-        if x.strip() and not x.startswith("#")
+        x for x in decoded(read_file(where, "a table"), where.name).splitlines() if x.strip() and not x.startswith("#")
     ]
     rows = list(csv.reader(lines))
     if len(rows) < 2:
