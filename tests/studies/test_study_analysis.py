@@ -246,7 +246,9 @@ def test_the_audit_finds_the_run_whose_steps_are_too_long():
     assert not found.well
     assert "steps" in found.audits[12].faults
     assert str(found).startswith("run 12: ")
-    others = sl.Study(sl.zoo.pendulum(), {"q.hinge1": st.Uniform(0.1, 0.2)}, runs=5, duration=0.1, keep=["q.hinge1"])
+    others = sl.Study(
+        sl.zoo.pendulum(), {"q.hinge1": st.Uniform(0.1, 0.2)}, runs=5, duration=0.1, keep={"a": "q.hinge1"}
+    )
     assert others.run().audit().well
     with pytest.raises(InputError, match="1 at least"):
         others.audit(runs=0)
