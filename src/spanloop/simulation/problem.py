@@ -327,7 +327,10 @@ class Problem:
         """A sentence on the joint that is too stiff for steps of h [s], at or near this one state; "" if none is."""
         if self.advice or self.applied.inputs_are_torques:
             return self.advice
-        found = measured(self.system, self._floats(run, t=t, q=q, v=v, z=z, u=u))
+        try:
+            found = measured(self.system, self._floats(run, t=t, q=q, v=v, z=z, u=u))
+        except InputError:  # torques beside this state are no numbers: the run has another cause
+            return ""
         return found.advice(h, integrator) if found is not None and found.rate * h > EXPLICIT else ""
 
     def _floats(self, run: int, **arrays: Any) -> dict[str, list[float]]:

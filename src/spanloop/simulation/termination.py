@@ -54,6 +54,9 @@ def met_at_start(events: Events, values: np.ndarray, t: float = 0.0) -> Outcome 
     Limits are left out: a joint that starts beyond one may come inside (initial_state.warn_of_limits).
     """
     for j in range(len(events.limits), len(events)):
+        if np.isnan(values[j]):
+            words = f"condition {events.name(j)!r} is no number at the start, t = {t:.9g} s"
+            return Outcome(EndReason.NOT_FINITE, words, t)
         if not values[j] > 0.0:
             words = (
                 f"condition {events.name(j)!r} was met at t = {t:.9g} s: it is {values[j]:g} at the start, "

@@ -120,18 +120,24 @@ def _problems(
         if len(part) < 2:
             continue
         try:
-            problem = Problem.of(setup.robot, **{**setup.arguments, **_some(starts, part).arguments})
+            problem = made.of(Problem.of(setup.robot, **{**setup.arguments, **_some(starts, part).arguments}))
+            if problem.system.switching:  # one-sided constraints have a side on which they start
+                problem.state(StateLayout.of(problem.system, problem.events, setup.integrator.dtype))
         except (StateError, InputError) as error:
             if len(part) == 2:
-                words = re.sub(
-                    r"\b(of )?run 1\b:? ?", lambda found: found[1] or "", str(error)
-                )  # a number in this call
-                _refuse(out, int(starts.rows[part[1]]) - 1, words.replace("  ", " "))
+                _refuse(out, int(starts.rows[part[1]]) - 1, _of_one(str(error)))
                 continue
             middle = (len(part) + 1) // 2
             parts += [part[:middle], np.concatenate([part[:1], part[middle:]])]
             continue
-        yield starts.rows[part], made.of(problem)
+        yield starts.rows[part], problem
+
+
+def _of_one(sentence: str) -> str:
+    """The sentence without the number that the run has in its call."""
+    found = re.sub(r" in run 1\b", "", sentence)
+    found = re.sub(r"\b(of )?run 1\b:? ?", lambda x: x[1] or "", found)
+    return re.sub(r"\b(tau|inputs|parameters|q|v)\[1, ", r"\1[", found).replace("  ", " ")
 
 
 def _some(starts: Starts, part: np.ndarray) -> Starts:

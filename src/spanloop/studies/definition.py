@@ -57,6 +57,23 @@ class Prepared:
     definition: Mapping[str, Any]
     seed_text: str
     given: Mapping[str, Any]  # the arguments of sl.simulate
+    is_open: bool = False  # whether the integrator was left to the study
+
+    def for_draws(self, draws: np.ndarray) -> Prepared:
+        """The study with steps for these draws (n, k) as well: implicit where one is stiff, if that was left open."""
+        setup = self.setup
+        if setup.implicit:
+            return self
+        problem = setup.problem(starts_of(setup, np.stack([setup.reference] * 2)))
+        found = stiffest_draw(setup, problem, Design("table", len(draws), 0, (), draws))
+        if found is None:
+            return self
+        if not self.is_open:
+            advice = found[1].advice(setup.grid.h, setup.integrator.name)
+            warnings.warn(f"study: at an end of the ranges, {advice}", SpanloopWarning, stacklevel=4)
+            return self
+        implicit = replace(setup.integrator, name="implicit")
+        return replace(self, setup=replace(setup, integrator=implicit, implicit=True))
 
     def chunk(self, wanted: Any) -> int:
         """Runs of a chunk."""
@@ -201,7 +218,7 @@ def prepared(
     }
     definition = description(setup, problem, design, given, arguments, distributions, _DEFAULTS)
     seed_text = "of the table" if table is not None else f"seed {design.seed}"
-    return Prepared(setup, design, definition, seed_text, passed)
+    return Prepared(setup, design, definition, seed_text, passed, integrator.name == AUTO)
 
 
 def _options(others: Mapping[str, Any]) -> dict[str, Any]:

@@ -34,7 +34,10 @@ class StudyAudit:
         return all(audit.well for audit in self.audits.values())
 
     def __str__(self) -> str:
-        return "\n".join(f"run {k}: {audit}" for k, audit in self.audits.items()) or "no run has finished yet"
+        return (
+            "\n".join(f"run {k}: {audit}" for k, audit in self.audits.items())
+            or "no run has finished that did not fail"
+        )
 
     def __repr__(self) -> str:
         faults = {k: audit.faults for k, audit in self.audits.items() if not audit.well}
@@ -51,12 +54,14 @@ def audit_of(data: xarray.Dataset, kept: list[str], rerun: Callable[[int], Traje
 def extreme_runs(data: xarray.Dataset, kept: list[str], most: int) -> list[int]:
     """Numbers of the runs that are farthest from the median of a number, over its quartiles' distance."""
     sound = np.flatnonzero(~np.isin(data["outcome"].values, FAILED))
+    if not len(sound):
+        return []
     far = np.zeros(len(sound))
     for name in kept:
         x = data[name].values[sound].reshape(len(sound), -1)
         with warnings.catch_warnings(), np.errstate(invalid="ignore", divide="ignore"):
             warnings.simplefilter("ignore", RuntimeWarning)  # a number that no run has
-            low, middle, high = np.nanquantile(x, (0.25, 0.5, 0.75), axis=0) if len(sound) else np.zeros((3, 1))
+            low, middle, high = np.nanquantile(x, (0.25, 0.5, 0.75), axis=0)
             share = np.abs(x - middle) / (high - low)
         share = np.where(np.abs(x - middle) > 0, np.where(high > low, share, np.inf), 0.0)
         far = np.maximum(far, np.nan_to_num(share, nan=0.0, posinf=np.inf).max(axis=1, initial=0.0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import itertools
 import math
 import os
 import warnings
@@ -12,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.errors import InputError, UnsupportedError, nearest
+from spanloop.errors import InputError, SpanloopError, UnsupportedError, nearest
 from spanloop.studies.chunk import FAILED, OUTCOMES, run_chunk
 from spanloop.studies.definition import Prepared
 from spanloop.studies.draws.distributions import Choice, Distribution, Levels
 from spanloop.studies.kept import Samples
 
 _PENALTY = 1e100  # of a run that failed, or whose number is not finite
+_CORNERS, _BETWEEN = 8, 64  # variables of whose ranges all corners are examined for stiffness; places between them
 _SHARE = 32  # runs of a batch for a thread, at least
 
 
@@ -60,12 +62,13 @@ def best_of(
         from scipy.optimize import differential_evolution
     except ImportError:
         raise UnsupportedError("study.best needs SciPy; pip install scipy") from None
-    setup, names = study.setup, study.setup.variables.names
-    known = [item.name for item in setup.items if not isinstance(item.given, Samples)]
+    names = study.setup.variables.names
+    known = [item.name for item in study.setup.items if not isinstance(item.given, Samples)]
     if objective not in known:
         raise InputError(f"study: there is no number {objective!r} to optimise; {nearest(objective, known)}")
     axes = _axes(study)
     _refuse_options(population, generations, seed, tolerance, polish)
+    setup = study.for_draws(study.setup.variables.values(_probes(axes))).setup
     count = max(5, population or 15 * len(names))
     state: dict[str, Any] = {"runs": 0, "failed": 0, "history": []}
     sign = -1.0 if largest else 1.0
@@ -76,7 +79,11 @@ def best_of(
         def cost(x: np.ndarray) -> np.ndarray:
             rows = setup.variables.values(_numbers(axes, np.atleast_2d(x.T)))
             parts = np.array_split(rows, max(1, min(threads, len(rows) // _SHARE)))
-            found = list(pool.map(lambda part: run_chunk(setup, part), parts))
+            try:
+                found = list(pool.map(lambda part: run_chunk(setup, part), parts))
+            except SpanloopError as error:  # SciPy would replace it by one of its own
+                state["error"] = error
+                raise
             y = np.concatenate([f[objective] for f in found])
             failed = np.isin(np.concatenate([f["outcome"] for f in found]), [OUTCOMES.index(x) for x in FAILED])
             well = np.isfinite(y) & ~failed
@@ -88,19 +95,24 @@ def best_of(
         def keep(intermediate_result: Any) -> None:
             state["history"].append(sign * float(intermediate_result.fun))
 
-        found = differential_evolution(
-            cost,
-            [axis.bounds for axis in axes],
-            integrality=[axis.values is not None for axis in axes],
-            popsize=max(1, math.ceil(count / len(names))),
-            maxiter=generations,
-            seed=seed,
-            tol=tolerance,
-            vectorized=True,
-            updating="deferred",
-            polish=polish,
-            callback=keep,
-        )
+        try:
+            found = differential_evolution(
+                cost,
+                [axis.bounds for axis in axes],
+                integrality=[axis.values is not None for axis in axes],
+                popsize=max(1, math.ceil(count / len(names))),
+                maxiter=generations,
+                seed=seed,
+                tol=tolerance,
+                vectorized=True,
+                updating="deferred",
+                polish=polish,
+                callback=keep,
+            )
+        except RuntimeError:
+            if "error" in state:
+                raise state["error"] from None
+            raise
     if found.fun >= _PENALTY:
         raise InputError(
             f"study: none of {state['runs']} runs had a finite {objective!r}; choose ranges in which it moves"
@@ -130,6 +142,19 @@ class _Axis:
 
     bounds: tuple[float, float]
     values: np.ndarray | None = None
+
+
+def _probes(axes: Sequence[_Axis]) -> np.ndarray:
+    """Numbers (n, k) all over the ranges: corners, all of them or some, and places between."""
+    rng, k = np.random.default_rng(0), len(axes)
+    ends = (
+        np.array(list(itertools.product((0.0, 1.0), repeat=k)))
+        if k <= _CORNERS
+        else rng.integers(0, 2, (2**_CORNERS, k))
+    )
+    shares = np.concatenate([ends, np.zeros((1, k)), np.ones((1, k)), rng.random((_BETWEEN, k))])
+    low, high = np.array([axis.bounds for axis in axes]).T
+    return _numbers(axes, low + shares * (high - low))
 
 
 def _axes(study: Prepared) -> list[_Axis]:

@@ -209,24 +209,21 @@ def refuse_impossible(model: Model, variables: Variables, design: Any, base: np.
     for begin in range(0, design.runs, _BLOCK):
         rows = variables.values(design.rows(begin, min(design.runs, begin + _BLOCK)))
         assigned = variables.assigned(rows)
-        mask = ~np.isfinite(rows).all(axis=1)
-        if mask.any() and first is None:
-            k = int(np.argmax(mask))
-            name = variables.names[int(np.argmin(np.isfinite(rows[k])))]
-            first = begin + k, f"{name!r} is {rows[k][variables.names.index(name)]:g}; must be finite"
-        found = _impossible(model, own, {t: x for t, x in assigned.items() if t.kind == "parameters"}, len(rows))
+        mask, why = _not_finite(variables.names, rows, assigned)
+        sound = np.flatnonzero(~mask)
+        varied = {t: x[sound] for t, x in assigned.items() if t.kind == "parameters"}
+        impossible_rows, found = _impossible(model, own, varied, len(sound))
+        mask[sound] = impossible_rows
+        why = why or (None if found is None else (int(sound[found[0]]), found[1]))
         for target, x in assigned.items():
             if target.kind in SURFACES:
                 beyond = (x < 0.0) | ((x > 1.0) & (target.kind == "restitution"))
                 if beyond.any():
                     k = int(np.argmax(beyond))
-                    found = (
-                        found[0] | beyond,
-                        found[1] or (k, f"{target.name!r} is {x[k]:g}; must be >= 0, and a restitution at most 1"),
-                    )
-        mask |= found[0]
-        if found[1] is not None and first is None:
-            first = begin + found[1][0], found[1][1]
+                    mask |= beyond
+                    why = why or (k, f"{target.name!r} is {x[k]:g}; must be >= 0, and a restitution at most 1")
+        if why is not None and first is None:
+            first = begin + why[0], why[1]
         bad += int(mask.sum())
     if first is not None:
         advice = "Choose a distribution without such numbers (sl.studies.LogNormal, or Normal with low=)"
@@ -236,6 +233,21 @@ def refuse_impossible(model: Model, variables: Variables, design: Any, base: np.
             f"study: {bad} of {design.runs} draws ({100.0 * bad / design.runs:.3g} %) cannot be, first that of run "
             f"{first[0]}: {first[1]}. {advice}"
         )
+
+
+def _not_finite(
+    names: Sequence[str], rows: np.ndarray, assigned: Mapping[Target, np.ndarray]
+) -> tuple[np.ndarray, tuple[int, str] | None]:
+    """Which draws (n,) have a number that is not finite, or are assigned one, and the first with the reason."""
+    columns = [*zip(names, rows.T, strict=True), *((t.name, x) for t, x in assigned.items())]
+    mask, first = np.zeros(len(rows), bool), None
+    for name, x in columns:
+        own = ~np.isfinite(x)
+        if own.any():
+            k = int(np.argmax(own))
+            first = first or (k, f"{name!r} is {x[k]:g}; must be finite")
+            mask |= own
+    return mask, first
 
 
 def _impossible(

@@ -80,6 +80,8 @@ def fan(data: xarray.Dataset, name: str, *, ax: Any = None) -> Any:
     ax = _axes(ax)
     t = data[time].values
     going = np.isfinite(rows).any(axis=0)
+    if not going.any():
+        raise InputError(f"study.plot: no run has a finite {name!r}; study.failures() has the reasons")
     t, rows = t[going], rows[:, going]
     for low, high, shade in _FAN:
         a, b = np.nanquantile(rows, (low, high), axis=0)
