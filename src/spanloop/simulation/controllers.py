@@ -491,6 +491,10 @@ def _places(model: Model, forces: Callable[..., Any], inputs: int) -> tuple[tupl
     return tuple(sorted(bodies, key=known.index)), tuple(_joint(model, x) for x in found if isinstance(x, tuple))
 
 
+class MissingEntry(InputError, IndexError):
+    """A function of a user that reads an entry beyond its arguments; an IndexError, as any call of it raises."""
+
+
 @contextlib.contextmanager
 def _within(what: str, count: int | None) -> Iterator[None]:
     """A sentence for a function of a user that reads beyond its inputs; count: how many there are, None of none."""
@@ -499,7 +503,7 @@ def _within(what: str, count: int | None) -> Iterator[None]:
     except IndexError as error:
         if count is None:
             raise
-        raise InputError(
+        raise MissingEntry(
             f"the {what} reads an entry that is not there ({error}): u has {count} number{'s' * (count != 1)} a step, "
             "those of inputs= (of an environment, of actions=), or of tau= without inputs"
         ) from error
