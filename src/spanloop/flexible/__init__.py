@@ -10,6 +10,7 @@ from spanloop.flexible.files.load import load, load_modal
 from spanloop.flexible.finite_element_body import FiniteElementBody
 from spanloop.flexible.finite_elements import FiniteElements
 from spanloop.flexible.matrices.matrix_input import from_matrices
+from spanloop.flexible.modal.modal_body import from_modal
 from spanloop.flexible.nodal_model import to_matrices
 from spanloop.flexible.sections import Section, box, circle, rectangle, tube
 
@@ -26,6 +27,7 @@ __all__ = [
     "circle",
     "fewer",
     "from_matrices",
+    "from_modal",
     "load",
     "load_modal",
     "rectangle",

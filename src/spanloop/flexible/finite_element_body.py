@@ -10,7 +10,7 @@ import numpy as np
 
 from spanloop.flexible.body import FlexibleBody, FlexibleNode, Stations
 from spanloop.flexible.modes import Modal
-from spanloop.flexible.particles import tuples
+from spanloop.flexible.particles import antisymmetric, tuples
 from spanloop.math.flexible import Particles, Sections
 from spanloop.math.flexible_nodes import NodeShape
 
@@ -27,12 +27,12 @@ class FiniteElementBody:
     """A flexible body with n modes from finite elements, in the frame of its root; two with equal numbers are equal.
 
     mass [kg], center (3,), moments (6,) about it; stiffness, damping (n,)
-    weights, positions, translations, bent, mixed, masses: its particles, as math/flexible.py has them
+    weights, positions, translations, bent, mixed, swirls, masses: its particles, as math/flexible.py has them
     names: of its interfaces but the root; at (k, 3): where they are; shifts, turns (k, n, 3), bent_shifts, bent_turns
         (k, n, n, 3): how they move with the modes
     level: of data (LEVELS); loads: keys of the loads with stiffening; effective (6,): shares of the mass and of the
         moments of inertia about the root that move with the modes; left_out: share of strain energy under unit
-        accelerations and interface loads that the modes do not follow
+        accelerations and interface loads that the modes do not follow; NaN if unknown
     vertices (m, 3), triangles (t, 3), movement (m, n, 3): the surface that is drawn, energies (t, n, n): strain energy
         of a triangle's element by two modes; empty if not given
     turning (k, n, 3): rotations of the places that turn most, by unit modes; empty where none is known
@@ -51,6 +51,7 @@ class FiniteElementBody:
     translations: np.ndarray
     bent: np.ndarray
     mixed: np.ndarray
+    swirls: np.ndarray
     masses: np.ndarray
     names: tuple[str, ...]
     at: np.ndarray
@@ -108,9 +109,12 @@ class FiniteElementBody:
     def particles(self) -> Particles:
         """The mass."""
         n = self.n
-        zero = np.zeros((n, n, 3))
         sections = Sections(
-            tuples(self.mixed), tuples(np.zeros((n, n, 3, 3))), tuples(zero), tuples(zero), tuples(self.masses)
+            tuples(self.mixed),
+            tuples(antisymmetric(self.swirls)),
+            tuples(self.swirls),
+            tuples(np.zeros((n, n, 3))),
+            tuples(self.masses),
         )
         numbers = (self.weights, self.positions, self.translations, self.bent)
         weights, positions, translations, bent = (tuples(x) for x in numbers)
@@ -193,15 +197,21 @@ def printout(body: FiniteElementBody) -> str:
     xx, xy, xz, yy, yz, zz = body.moments
     loads = f" ({', '.join(body.loads)})" if body.level == 2 and len(body.loads) < 12 else ""
     shares = ", ".join(f"{s:.3g}" for s in body.effective)
+    moved = f"move {shares} of the mass along x, y, z and of the inertia about x, y, z"
+    is_modal = np.isnan(body.left_out)
     lines = [
-        f"finite elements of {body.source}: {body.size} degrees of freedom, {body.basis} to {body.n} modes",
+        f"modal data of {body.source}: {body.n} modes"
+        if is_modal
+        else f"finite elements of {body.source}: {body.size} degrees of freedom, {body.basis} to {body.n} modes",
         f"  mass {body.mass:.6g} kg, centre ({x:.4g}, {y:.4g}, {z:.4g}) m from the root, "
         f"inertia about it xx {xx:.4g}, yy {yy:.4g}, zz {zz:.4g}, xy {xy:.3g}, xz {xz:.3g}, yz {yz:.3g} kg m²",
         "  modes with the root held [Hz]: "
         + ", ".join(f"{name} {f:.5g}" for name, f in zip(body.mode_names, hertz, strict=True)),
         "  interfaces: root" + "".join(f", {name} at ({a:.4g}, {b:.4g}, {c:.4g}) m" for name, (a, b, c) in body.nodes),
         f"  level of data {body.level}: {LEVELS[body.level]}{loads}",
-        f"  the modes leave out {body.left_out:.2g} of the strain energy under accelerations and interface loads; they "
-        f"move {shares} of the mass along x, y, z and of the inertia about x, y, z",
+        f"  the modes {moved}"
+        if is_modal
+        else f"  the modes leave out {body.left_out:.2g} of the strain energy under accelerations and interface loads; "
+        f"they {moved}",
     ]
     return "\n".join(lines)

@@ -109,8 +109,8 @@ def _sections(rod: Rod, fields: Fields) -> Sections:
     return Sections(
         tuples(mixed),
         tuples(_tidy(moved + bent, most[:, :, None, None])),
-        tuples(_tidy(_axial(moved), most[:, :, None])),
-        tuples(_tidy(_axial(bent), most[:, :, None])),
+        tuples(_tidy(axial(moved), most[:, :, None])),
+        tuples(_tidy(axial(bent), most[:, :, None])),
         tuples(_tidy(np.einsum("ijaa->ij", pairs), most)),
     )
 
@@ -121,10 +121,15 @@ def skew(a: np.ndarray) -> np.ndarray:
     return np.stack([np.stack([zero, -z, y], -1), np.stack([z, zero, -x], -1), np.stack([-y, x, zero], -1)], -2)
 
 
-def _axial(m: np.ndarray) -> np.ndarray:
+def axial(m: np.ndarray) -> np.ndarray:
     """∫ r × s from m = ∫ r sᵀ (..., 3, 3)."""
     pairs = ((1, 2), (2, 0), (0, 1))
     return np.stack([m[..., a, b] - m[..., b, a] for a, b in pairs], axis=-1)
+
+
+def antisymmetric(a: np.ndarray) -> np.ndarray:
+    """The antisymmetric matrices (..., 3, 3) m = ∫ r sᵀ of given ∫ r × s (..., 3)."""
+    return -0.5 * skew(a)
 
 
 def _tidy(a: np.ndarray, most: np.ndarray) -> np.ndarray:

@@ -72,7 +72,8 @@ def _content(file: FileBytes) -> tuple[list[FileMatrix], FileNodes | None]:
         return npz.read(file)
     if file.extension in (".sid", ".sid_fem"):
         raise UnsupportedError(
-            f"{file.path}: a SID file has modes, no mass and stiffness of nodes; use sl.flexible.load_modal"
+            f"{file.path}: a SID file has modes, no mass and stiffness of nodes; use sl.flexible.load_modal and "
+            "from_modal"
         )
     if file.extension == ".mtx" and file.data.startswith(matrix_market.BANNER):
         return matrix_market.read(file), None

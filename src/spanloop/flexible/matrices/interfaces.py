@@ -92,13 +92,7 @@ def read_interfaces(fe: FiniteElements, interfaces: Any, tie: Any, owner: str) -
     found = []
     taken: dict[int, str] = {}
     for name in (ROOT, *(k for k in interfaces if k != ROOT)):
-        if name in _RESERVED:
-            raise InputError(
-                f"{owner}: an interface is called {name!r}, which names another part of a flexible body "
-                f"({', '.join(map(repr, _RESERVED))} do); take another name, such as {name + '1'!r}"
-            )
-        if not isinstance(name, str) or not name or "." in name or name.isdigit():
-            raise InputError(f"{owner}: an interface is called {name!r}; expected a name without a dot, and no number")
+        check_name(name, owner)
         where = f"{owner}: interface {name!r}"
         nodes, reference = _nodes(fe, interfaces[name], where)
         for k in nodes:
@@ -109,6 +103,17 @@ def read_interfaces(fe: FiniteElements, interfaces: Any, tie: Any, owner: str) -
             taken[int(k)] = name
         found.append(_interface(fe, name, nodes, reference, ties[name], where))
     return found
+
+
+def check_name(name: Any, owner: str) -> None:
+    """Raise InputError for a name that no interface can have."""
+    if name in _RESERVED:
+        raise InputError(
+            f"{owner}: an interface is called {name!r}, which names another part of a flexible body "
+            f"({', '.join(map(repr, _RESERVED))} do); take another name, such as {name + '1'!r}"
+        )
+    if not isinstance(name, str) or not name or "." in name or name.isdigit():
+        raise InputError(f"{owner}: an interface is called {name!r}; expected a name without a dot, and no number")
 
 
 def _ties(interfaces: Mapping, tie: Any, owner: str) -> dict[str, str]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from spanloop.flexible.finite_elements import FiniteElements
 from spanloop.flexible.matrices.interfaces import rigid_vectors
-from spanloop.flexible.particles import triangular, tuples
+from spanloop.flexible.particles import antisymmetric, axial, triangular, tuples
 from spanloop.math.flexible import Particles, Sections
 
 _ROUNDING = 1e-14  # of the largest product: smaller eigenvalues are rounding
@@ -31,12 +31,14 @@ class MassMoments:
 
     rigid (6, 6): RᵀM R; momentum (6, n): RᵀM T, displacement first; masses (n, n): TᵀM T
     functions (r, 4 + 3n): values at r particles of 1, x, y, z, and φ_i along x, y, z for each i
+    swirls (n, n, 3): ∫ φ_j × φ_i at [i, j], where it is known beside the functions
     """
 
     rigid: np.ndarray
     momentum: np.ndarray
     masses: np.ndarray
     functions: np.ndarray
+    swirls: np.ndarray | None = None
 
     @property
     def n(self) -> int:
@@ -66,16 +68,26 @@ class MassMoments:
         weights, positions = self.functions[:, 0], self.functions[:, 1:4]
         translations = self.functions[:, 4:].reshape(r, n, 3)
         seen = np.einsum("pa,pib->iab", positions, translations)
-        lacking = self.momentum[3:].T - _axial(seen)
-        mixed = 0.5 * _antisymmetric(lacking)
+        lacking = self.momentum[3:].T - axial(seen)
+        mixed = antisymmetric(lacking)
         size = np.sqrt(np.diag(self.masses))
         masses = self.masses - np.einsum("pia,pja->ij", translations, translations)
         masses = np.where(np.abs(masses) <= 1e-13 * np.outer(size, size), 0.0, masses)
         length = np.sqrt(np.abs(np.diag(self.rigid)[3:]).max())
         mixed = np.where(np.abs(mixed) <= 1e-13 * (size * length)[:, None, None], 0.0, mixed)
         second = np.einsum("ikac,pc->pika", bent, self.functions[:, :4])
-        zero = np.zeros((n, n, 3))
-        sections = Sections(tuples(mixed), tuples(np.zeros((n, n, 3, 3))), tuples(zero), tuples(zero), tuples(masses))
+        swirls = np.zeros((n, n, 3))
+        if self.swirls is not None:
+            crossed = axial(np.einsum("pja,pib->ijab", translations, translations))
+            swirls = self.swirls - crossed
+            swirls = np.where(np.abs(swirls) <= 1e-13 * np.outer(size, size)[..., None], 0.0, swirls)
+        sections = Sections(
+            tuples(mixed),
+            tuples(antisymmetric(swirls)),
+            tuples(swirls),
+            tuples(np.zeros((n, n, 3))),
+            tuples(masses),
+        )
         return Particles(tuples(weights), tuples(positions), tuples(translations), tuples(second), sections)
 
 
@@ -100,7 +112,7 @@ def mass_moments(fe: FiniteElements, shapes: np.ndarray, root: np.ndarray) -> Ma
     products[1:, 1:] += np.outer(delta, first) + np.outer(first, delta) + mass * np.outer(delta, delta)
     products[0, 1:] = products[1:, 0] = wanted
     products[0, 0] = mass
-    return MassMoments(rigid, momentum, 0.5 * (masses + masses.T), _factor(products, n))
+    return MassMoments(rigid, momentum, 0.5 * (masses + masses.T), factor(products, n))
 
 
 def _products(fe: FiniteElements, shapes: np.ndarray, root: np.ndarray) -> np.ndarray:
@@ -187,7 +199,7 @@ def _condensed(fe: FiniteElements, turning: np.ndarray) -> Any:
     return lambda d: -lu.solve(np.ascontiguousarray(across @ d))
 
 
-def _factor(products: np.ndarray, n: int) -> np.ndarray:
+def factor(products: np.ndarray, n: int) -> np.ndarray:
     """Values (r, f) of the functions at r particles, with these products: exactly those with 1.
 
     The first particle has all mass. What is left over is positive but for rounding, and for rotations that axes
@@ -217,17 +229,4 @@ def _scale(size: np.ndarray, n: int) -> np.ndarray:
     out[1:4] = size[1:4].max()
     if n:
         out[4:] = np.repeat(size[4:].reshape(n, 3).max(axis=1), 3)
-    return out
-
-
-def _axial(m: np.ndarray) -> np.ndarray:
-    """∫ r × s from m = ∫ r sᵀ (..., 3, 3)."""
-    return np.stack([m[..., a, b] - m[..., b, a] for a, b in ((1, 2), (2, 0), (0, 1))], axis=-1)
-
-
-def _antisymmetric(a: np.ndarray) -> np.ndarray:
-    """Matrices (..., 3, 3) with m − mᵀ of axial vector 2a: axial (½ m) = a."""
-    out = np.zeros((*a.shape[:-1], 3, 3))
-    for k, (i, j) in enumerate(((1, 2), (2, 0), (0, 1))):
-        out[..., i, j], out[..., j, i] = a[..., k], -a[..., k]
     return out

@@ -15,6 +15,7 @@ from spanloop.flexible.finite_element_body import FiniteElementBody
 from spanloop.flexible.finite_elements import FiniteElements
 from spanloop.flexible.matrices import check
 from spanloop.flexible.matrices.bases import BASES, CHOICES, Reduction, Wanted
+from spanloop.flexible.matrices.damping import modal_damping
 from spanloop.flexible.matrices.interfaces import read_interfaces, tied
 from spanloop.flexible.matrices.real_numbers import real_numbers
 from spanloop.flexible.matrices.reduced_body import Drawn, reduced_body
@@ -96,7 +97,7 @@ def from_matrices(
     check.check_stiffness(fe, found[0].reference, float(made.frequencies.min()), _OWNER)
     if not any_units:
         check.check_units(fe, made.mass, float(made.frequencies.min()), _OWNER)
-    return replace(made, damping=_damping(damping, made), any_spin=bool(any_spin))
+    return replace(made, damping=modal_damping(damping, made, _OWNER), any_spin=bool(any_spin))
 
 
 def _model(M: Any, K: Any, positions: Any, dofs: Any) -> FiniteElements:
@@ -204,17 +205,3 @@ def _drawn(fe: FiniteElements, surface: Any, energy: Any) -> Drawn | None:
     if found.min() < 0 or found.max() >= len(fe.positions):
         raise InputError(f"{_OWNER}: surface names node {found.max()}; there are {len(fe.positions)}")
     return Drawn(found.astype(int), energy)
-
-
-def _damping(damping: Any, body: FiniteElementBody) -> np.ndarray:
-    """2 ζ k/ω of each mode."""
-    damping = real_numbers(damping, f"{_OWNER}: damping")
-    try:
-        ratios = np.asarray(damping, dtype=float)
-    except (TypeError, ValueError):
-        ratios = np.array(np.nan)
-    if ratios.ndim > 1 or not np.isfinite(ratios).all() or (ratios < 0.0).any() or (ratios > 1e3).any():
-        raise InputError(f"{_OWNER}: damping is {damping!r}; expected ratios of critical damping, 0 to 1000")
-    if ratios.ndim == 1 and len(ratios) != body.n:
-        raise InputError(f"{_OWNER}: damping has {len(ratios)} numbers; expected one, or {body.n}: one for each mode")
-    return np.asarray(2.0 * ratios * body.stiffness / body.frequencies * np.ones(body.n))

@@ -78,6 +78,7 @@ def reduced_body(job: Reduction, wanted: Wanted, drawn: Drawn | None, given: Any
         translations=np.array(own.translations),
         bent=np.array(own.bent),
         mixed=np.array(own.sections.mixed),
+        swirls=np.array(own.sections.swirls),
         masses=np.array(own.sections.masses),
         names=job.names,
         at=_stacked([frames[name] for name in job.names], (3,)),
@@ -90,7 +91,7 @@ def reduced_body(job: Reduction, wanted: Wanted, drawn: Drawn | None, given: Any
         basis=f"{job.basis} ({inner} inner)" if job.basis == "craig-bampton" else job.basis,
         size=len(fe.dofs),
         source=fe.source,
-        effective=_effective(moments),
+        effective=effective_shares(moments),
         left_out=_left_out(job, z, stiffness),
         turning=turning(fe, shapes, stiffness),
         **surface,  # type: ignore[arg-type]
@@ -147,7 +148,7 @@ def _stiffening(job: Reduction, shapes: np.ndarray, moments: MassMoments, given:
     return stiffening(matrices, shapes, products, (ROOT, *job.names))
 
 
-def _effective(moments: MassMoments) -> np.ndarray:
+def effective_shares(moments: MassMoments) -> np.ndarray:
     """Shares (6,) of the mass and of the moments of inertia about the root that the modes move."""
     total = np.diag(moments.rigid)
     moved = np.einsum("ki,ij,kj->k", moments.momentum, np.linalg.pinv(moments.masses), moments.momentum)

@@ -59,8 +59,8 @@ def _check_shapes(b: FiniteElementBody, where: str) -> None:
     n, p, k, m = len(b.stiffness), len(b.weights), len(b.names), len(b.vertices)
     expected = {
         "center": (3,), "moments": (6,), "stiffness": (n,), "damping": (n,), "weights": (p,), "positions": (p, 3),
-        "translations": (p, n, 3), "bent": (p, n, n, 3), "mixed": (n, 3, 3), "masses": (n, n), "at": (k, 3),
-        "shifts": (k, n, 3), "turns": (k, n, 3), "bent_shifts": (k, n, n, 3), "bent_turns": (k, n, n, 3),
+        "translations": (p, n, 3), "bent": (p, n, n, 3), "mixed": (n, 3, 3), "swirls": (n, n, 3), "masses": (n, n),
+        "at": (k, 3), "shifts": (k, n, 3), "turns": (k, n, 3), "bent_shifts": (k, n, n, 3), "bent_turns": (k, n, n, 3),
         "vertices": (m, 3), "movement": (m, n, 3), "effective": (6,), "mode_names": (n,), "mode_units": (n,),
         "turning": (len(b.turning), n, 3),
     }  # fmt: skip

@@ -56,6 +56,11 @@ class ModalData:
     source: str
 
     @property
+    def file(self) -> str:
+        """The file's path, without its digest."""
+        return self.source.rpartition(" (")[0]
+
+    @property
     def stiffening(self) -> bool:
         """Whether the file has geometric stiffness: the slopes of Ct and of the nodes' phi are nothing else."""
         return bool(self.terms["Ct"].slope.any()) or any(node.translation.slope.any() for node in self.nodes)
