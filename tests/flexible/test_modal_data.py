@@ -250,6 +250,7 @@ BAD = {
     "negative damping": ({"damping": -0.1}, None, "expected ratios of critical damping"),
     "a mode without stiffness": ({}, lambda t: number(t, "Ke", "m0(  1,  1)", "0.0"), "Ke of .* not positive definite"),
     "too little modal mass": ({}, lambda t: number(t, "Me", "m0(  1,  1)", "0.5"), "belong to no body: 1.9"),
+    "a number of no body": ({}, lambda t: number(t, "Oe", "m0(  1,  3)", "1e200"), "Oe .* has the number 1e.200"),
     "no inertia": ({}, lambda t: number(t, "J", "m0(  3,  1)", "0.0"), "without inertia|belong to no body"),
     "not finite": ({}, lambda t: number(t, "Oe", "m0(  1,  3)", "1e400"), "beyond the range of doubles"),
     "Ct of another frame": (

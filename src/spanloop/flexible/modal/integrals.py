@@ -32,6 +32,7 @@ from spanloop.flexible.particles import antisymmetric, axial, skew
 
 _COLUMNS = ("wxwx", "wywy", "wzwz", "wxwy", "wywz", "wxwz")  # of Oe
 _CYCLIC = ((1, 2), (2, 0), (0, 1))
+_LARGEST = 1e30
 _DIGITS = 1e-6  # of a term: smaller parts are the digits of a file
 _AGREE = 1e-3  # of the largest: Gr and Oe are of the same columns
 _STIFFENED = -0.02  # of a modal mass: ∫ φ² from Oe below this contains K0, which is positive
@@ -138,10 +139,12 @@ def _check_terms(data: ModalData, owner: str) -> None:
                 f"{owner}: {name} of {data.source} has {rows} rows and {columns} columns; expected {shape[0]} and "
                 f"{shape[1]} for {n} modes"
             )
-        if not (np.isfinite(term.constant).all() and np.isfinite(term.slope).all()):
-            raise InputError(f"{owner}: {name} of {data.source} has a number that is not finite")
-    if not (np.isfinite(data.mass) and data.mass > 0.0):
-        raise InputError(f"{owner}: mass of {data.source} is {data.mass:g}; must be > 0")
+        numbers = np.concatenate([term.constant.ravel(), term.slope.ravel()])
+        if not (np.abs(numbers) < _LARGEST).all():
+            worst = numbers[~(np.abs(numbers) < _LARGEST)][0]
+            raise InputError(f"{owner}: {name} of {data.source} has the number {worst:g}, which no body has")
+    if not 0.0 < data.mass < _LARGEST:
+        raise InputError(f"{owner}: mass of {data.source} is {data.mass:g}; must be > 0, and of a body")
 
 
 def _inertia(term: np.ndarray, owner: str) -> np.ndarray:
