@@ -91,11 +91,16 @@ GRAPHS = [
 
 
 @pytest.mark.parametrize("make", GRAPHS)
-def test_duals_through_graphs_are_refused_and_jvp_is_right(make):
+def test_duals_through_graphs_are_refused_or_right_and_jvp_is_right(make):
     h = make(lambda t: 2.0 * g(t))
-    with pytest.raises(UnsupportedError, match=r"make_dual cannot pass through a graph. Try torch\.func\.jvp"):
-        dual(h)  # machine code of inductor would scale the values and leave the tangents
     expected = 2.0 * func.jvp(g, (TAU[0],), (ONE,))[1]
+    try:
+        found = dual(h)  # torch 2.15 gives up a graph of compile for duals, and runs the function
+    except UnsupportedError as refusal:  # machine code of inductor would scale the values and leave the tangents
+        right = "make_dual cannot pass through a graph. Try torch.func.jvp" in str(refusal)
+    else:
+        right = torch.allclose(found, expected, rtol=1e-12)
+    assert right
     assert torch.allclose(func.jvp(h, (TAU[0],), (ONE,))[1], expected, rtol=1e-12)
 
 

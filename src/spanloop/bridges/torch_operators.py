@@ -10,7 +10,9 @@ Their derivatives are in torch_autograd.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import torch
@@ -86,20 +88,38 @@ def push_forward(kernels: Kernels, quiet: bool, inputs: _Tensors, directions: _T
 
 
 def _value(kernels: Kernels, quiet: bool, inputs: _Tensors) -> torch.Tensor:
-    return quietly(kernels.value, inputs) if quiet else kernels.value(inputs)
+    return _untraced(_compute)(kernels.value, quiet, inputs)
 
 
 def _pulled_back(kernels: Kernels, quiet: bool, inputs: _Tensors, weights: torch.Tensor, wrt: _Names) -> _Tensors:
+    found: _Tensors = _untraced(_compute)(kernels.pulled_back, quiet, inputs, weights, wrt)
     if not quiet:
-        return kernels.pulled_back(inputs, weights, wrt)
-    found = quietly(kernels.pulled_back, inputs, weights, wrt)
+        return found
     unused = (_flat(kernels, weights) == 0).all(-1, keepdim=True)
     return [torch.where(unused, 0.0, x) for x in found]
 
 
 def _pushed_forward(kernels: Kernels, quiet: bool, inputs: _Tensors, directions: _Tensors, wrt: _Names) -> torch.Tensor:
-    push = kernels.pushed_forward
-    return quietly(push, inputs, directions, wrt) if quiet else push(inputs, directions, wrt)
+    return _untraced(_compute)(kernels.pushed_forward, quiet, inputs, directions, wrt)
+
+
+def _compute(by: Callable[..., Any], quiet: bool, *arguments: Any) -> Any:
+    return quietly(by, *arguments) if quiet else by(*arguments)
+
+
+def _untraced(compute: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which Dynamo does not trace.
+
+    Where torch.compile gives up a graph, as for duals in torch 2.15, it traces what the call calls instead: this
+    package. Dynamo takes seconds to import, and is there if anything was compiled.
+    """
+    return _disabled(compute) if "torch._dynamo" in sys.modules else compute
+
+
+@cache
+def _disabled(compute: Callable[..., Any]) -> Callable[..., Any]:
+    found: Callable[..., Any] = torch.compiler.disable(compute)
+    return found
 
 
 def _flat(kernels: Kernels, weights: torch.Tensor) -> torch.Tensor:
