@@ -7,7 +7,10 @@ import enum
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class Reason(enum.Enum):
@@ -161,6 +164,17 @@ def _close_in_parts(name: str, known: list[str]) -> list[str]:
     tail = _close(rest, list(dict.fromkeys(tail for _, _, tail in parts if tail)))
     match = [(k, head) for k, head, own in parts if tail == [own] and len(head) <= _LONGEST]
     return [k for k, head in sorted(match, key=lambda x: -difflib.SequenceMatcher(None, first, x[1]).ratio())]
+
+
+def nearest_file(path: Path) -> str:
+    """A clause that offers a file of the same kind near one that is missing, or names the folder that was searched."""
+    folder = path.parent
+    if not folder.is_dir():
+        return f"nor is there a folder {str(folder)!r}"
+    names = sorted(p.name for p in folder.iterdir() if p.suffix.lower() == path.suffix.lower())
+    if not names:
+        return f"the folder {str(folder.resolve())!r} has no {path.suffix or 'such'} file"
+    return f"in {str(folder.resolve())!r} {nearest(path.name, names)}"
 
 
 def listed(names: Iterable[str], most: int | None = None) -> str:

@@ -19,6 +19,7 @@ from spanloop.dynamics import Dynamics
 from spanloop.envs.actions import Actions, function_of
 from spanloop.envs.batch_motion import BatchMotion
 from spanloop.envs.episode_ends import EpisodeEnds
+from spanloop.envs.fast_spins import Spins
 from spanloop.envs.random_parameters import RandomParameters
 from spanloop.envs.starts import Starts
 from spanloop.envs.state import State, observing
@@ -125,6 +126,7 @@ class MechanismEnv(VectorEnv):
             **self.actions.acting(controller, forces),
         )
         self._starts = Starts(self.motion, reset, limits != "ignore")
+        self._spins = Spins(self.robot)
         self._observation = observing(observation, self.robot)
         self._reward, self._ends = function_of(reward, "reward"), EpisodeEnds(self.num_envs, terminate)
         self._most = self._episode_steps(duration)
@@ -191,7 +193,8 @@ class MechanismEnv(VectorEnv):
         failed = self.motion.advance(self.actions.inputs(given), self.control_steps, moves)
         state = self._state(given, failed)
         rewards = np.where(moves, self._rewarded(state), 0.0)
-        failures = self.motion.outcomes(failed) if failed.any() else {}
+        failures = self._spins.failures(self.q, self.v, state.time, moves & ~failed)
+        failures |= self.motion.outcomes(failed) if failed.any() else {}
         terminations, named = self._ends.terminations(state, moves, failures)
         late = moves & ~terminations & (self.motion.age >= self._most) if self._most else moves & False
         observations = self._observed(state)

@@ -18,13 +18,16 @@ from spanloop.simulation.time_loop import Progress, TimeLoop
 from spanloop.simulation.tracking.tracked import Evaluator
 from spanloop.studies.counted_events import counted, happened
 from spanloop.studies.kept import Item, Last, Samples
+from spanloop.studies.kept_spins import too_fast
 from spanloop.studies.setup import Prototype, Setup, Starts, prototype, quietly, starts_of
 from spanloop.trajectory import EndReason
 
 REFUSED = "refused"  # the outcome of a run that cannot start
-OUTCOMES = (*(x.value for x in EndReason), REFUSED)
+SPIN = "spin"  # of one in which a body from finite elements spins too fast for its data
+OUTCOMES = (*(x.value for x in EndReason), REFUSED, SPIN)
 FAILED = (
     "refused",
+    "spin",
     "singular",
     "open",
     "overlap",
@@ -35,6 +38,7 @@ FAILED = (
     "not_converged",
     "controller",
 )
+FAILED_CODES = [OUTCOMES.index(name) for name in FAILED]
 State = tuple[np.ndarray, np.ndarray, np.ndarray]  # q, v, z (n, size)
 
 
@@ -189,13 +193,16 @@ def _kept(setup: Setup, made: Prototype, ended: Ended) -> dict[str, np.ndarray]:
     if any(item.quantity is None for item in setup.items):
         found = happened(problem, ended.ends, p.log, ended.loop.grid.h, setup.integrator.dtype)
         out |= counted(setup.items, problem, found)
+    for k, reason in too_fast(setup.model, out).items():
+        if out["outcome"][k] not in FAILED_CODES:
+            out["outcome"][k], out["reason"][k] = OUTCOMES.index(SPIN), reason
     _without_lost(out, kept=("end_time", *(("q", "v") if setup.trajectories else ())))
     return out
 
 
 def _without_lost(out: Mapping[str, np.ndarray], kept: Sequence[str]) -> None:
     """Let the numbers of runs that failed be NaN, all but those of these names: they enter no mean and no figure."""
-    failed = np.isin(out["outcome"], [OUTCOMES.index(name) for name in FAILED])
+    failed = np.isin(out["outcome"], FAILED_CODES)
     if failed.any():
         for name, array in out.items():
             if array.dtype.kind == "f" and name not in kept:

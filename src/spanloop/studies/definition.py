@@ -30,6 +30,7 @@ from spanloop.studies.draws.distributions import Distribution
 from spanloop.studies.draws.tables import table_of
 from spanloop.studies.draws.variables import Variables, refuse_impossible, targets, variables_of
 from spanloop.studies.kept import Item, Samples, items_of
+from spanloop.studies.kept_spins import spin_items
 from spanloop.studies.result_names import refuse_result_names, refuse_same_names
 from spanloop.studies.setup import Setup, own_start, starts_of, step_numbers, with_reference
 from spanloop.studies.stiff_draws import stiffest_draw
@@ -199,6 +200,7 @@ def prepared(
     refuse_unrepeatable(variables, variables.values(design.rows(0, min(_FIRST, design.runs))))
     refuse_impossible(own, variables, design, parameters)
     items = items_of(keep, own, [*names, *(("q", "v") if trajectories else ())])
+    items += spin_items(own, [*names, *(item.name for item in items)])
     refuse_same_names(names, items, trajectories)
     integrator = _integrator(arguments["integrator"])
     times, samples = _grid(arguments, items)

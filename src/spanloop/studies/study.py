@@ -14,11 +14,12 @@ from spanloop.errors import InputError
 from spanloop.model import Model
 from spanloop.studies import execution
 from spanloop.studies.analysis.summary import Summary, summary_of
-from spanloop.studies.chunk import FAILED, OUTCOMES
+from spanloop.studies.chunk import FAILED_CODES
 from spanloop.studies.definition import Prepared, prepared
+from spanloop.studies.kept_spins import spin_items, warn_of_spins
 from spanloop.studies.progress import Bar
 from spanloop.studies.storage import store
-from spanloop.studies.storage.dataset import dataset, failure_table
+from spanloop.studies.storage.dataset import dataset, failure_table, finished_runs, rows
 from spanloop.studies.storage.store_path import store_path
 from spanloop.trajectory import Trajectory
 
@@ -155,7 +156,7 @@ class Study:
             def write(k: int, arrays: dict[str, np.ndarray]) -> None:
                 columns = dict(zip(self.names, draws(k).T, strict=True))
                 opened.write(k, {**columns, **arrays})
-                bar.draw(len(arrays["outcome"]), int(np.isin(arrays["outcome"], _FAILED).sum()))
+                bar.draw(len(arrays["outcome"]), int(np.isin(arrays["outcome"], FAILED_CODES).sum()))
 
             try:
                 execution.stored(chunks, write)
@@ -168,6 +169,8 @@ class Study:
             finally:
                 chunks.close()
                 bar.erase()
+        names = [item.name for item in spin_items(setup.model, ())]
+        warn_of_spins(setup.model, {name: rows(opened, name, finished_runs(opened)) for name in names})
         return self
 
     def _store(self) -> store.Store:
@@ -271,6 +274,3 @@ def _threads(given: Any) -> int:
     if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 0:
         raise InputError(f"study: threads is {given!r:.60}; expected a whole number, 0 for all cores")
     return int(given) or os.cpu_count() or 1
-
-
-_FAILED = [OUTCOMES.index(name) for name in FAILED]

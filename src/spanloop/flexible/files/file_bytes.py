@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from spanloop.errors import FileError, InputError, in_one_line, nearest
+from spanloop.errors import FileError, InputError, in_one_line, nearest_file
 
 LARGEST = 2**30  # bytes
 _NO_TEXT = bytes(range(9)) + bytes(range(14, 32))  # control characters that no text file has
@@ -64,7 +64,7 @@ def read_bytes(path: str | os.PathLike[str], argument: str) -> FileBytes:
         refusal = _refusal(found)
         data = place.read_bytes() if refusal is None else b""
     except (FileNotFoundError, NotADirectoryError):
-        raise FileError(f"{place}: there is no such file; {_offer(place)}") from None
+        raise FileError(f"{place}: there is no such file; {nearest_file(place)}") from None
     except MemoryError:
         raise FileError(f"{place}: does not fit into memory; read it on a larger machine") from None
     except (OSError, ValueError) as error:  # a ValueError comes from a name that no file can have
@@ -88,14 +88,3 @@ def _refusal(found: os.stat_result) -> str | None:
             f"has {found.st_size / 2**20:.0f} MB; at most {LARGEST // 2**20} MB are read. Try a binary .op4 or an .npz"
         )
     return None
-
-
-def _offer(path: Path) -> str:
-    """A file of the same kind nearby, or the folder that was searched."""
-    folder = path.parent
-    if not folder.is_dir():
-        return f"nor is there a folder {str(folder)!r}"
-    names = sorted(p.name for p in folder.iterdir() if p.suffix.lower() == path.suffix.lower())
-    if not names:
-        return f"the folder {str(folder.resolve())!r} has no {path.suffix or 'such'} file"
-    return f"in {str(folder.resolve())!r} {nearest(path.name, names)}"

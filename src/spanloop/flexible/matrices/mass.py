@@ -90,6 +90,17 @@ class MassMoments:
         )
         return Particles(tuples(weights), tuples(positions), tuples(translations), tuples(second), sections)
 
+    def arrays(self, bent: np.ndarray) -> dict[str, Any]:
+        """The mass of a FiniteElementBody, by the names of its fields; bent: as of `particles`."""
+        own, about = self.particles(bent), self.inertia
+        return {
+            "mass": self.mass,
+            "center": self.center,
+            "moments": np.array([about[i, j] for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))]),
+            **{name: np.array(getattr(own, name)) for name in ("weights", "positions", "translations", "bent")},
+            **{name: np.array(getattr(own.sections, name)) for name in ("mixed", "swirls", "masses")},
+        }
+
 
 def mass_moments(fe: FiniteElements, shapes: np.ndarray, root: np.ndarray) -> MassMoments:
     """Moments of shapes (N, n), for a frame at `root`."""

@@ -58,28 +58,17 @@ def reduced_body(job: Reduction, wanted: Wanted, drawn: Drawn | None, given: Any
         level, bent, ends, loads = 2, found.affine, found.at, found.given
     elif _is_reduced(job):
         level = 0
-    own = moments.particles(bent)
     n = z.shape[1]
     motion = {name: _tidy(job.tied.frame_motion(name, z)) for name in job.names}
     second = {name: ends.get(name, np.zeros((n, n, 6))) for name in job.names}
     frames = {x.name: x.reference - root for x in job.interfaces}
-    about = moments.inertia
     surface = _surface(fe, shapes, root, drawn)
     return FiniteElementBody(
-        mass=moments.mass,
-        center=moments.center,
-        moments=np.array([about[i, j] for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))]),
+        **moments.arrays(bent),
         stiffness=stiffness,
         damping=np.zeros(n),
         mode_names=tuple(f"m{k + 1}" for k in range(n)),
         mode_units=units,
-        weights=np.array(own.weights),
-        positions=np.array(own.positions),
-        translations=np.array(own.translations),
-        bent=np.array(own.bent),
-        mixed=np.array(own.sections.mixed),
-        swirls=np.array(own.sections.swirls),
-        masses=np.array(own.sections.masses),
         names=job.names,
         at=_stacked([frames[name] for name in job.names], (3,)),
         shifts=_stacked([motion[name][:3].T for name in job.names], (n, 3)),

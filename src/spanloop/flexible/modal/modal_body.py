@@ -181,28 +181,17 @@ def _body(
     moments = MassMoments(matrix[:6, :6], matrix[:6, 6:] @ Z, Z.T @ matrix[6:, 6:] @ Z, functions, swirls)
     names = tuple(name for name in nodes if name != ROOT)
     second = _second_order(data, of, base, Z, nodes, units)
-    own = moments.particles(second.affine)
     motions = {name: base.motion(*_motion(nodes[name], units)) @ Z for name in names}
     at = np.array([_motion(nodes[name], units)[0] - base.about for name in names]).reshape(-1, 3)
-    about = moments.inertia
     moved = _displacements(data, base, units) @ Z
     turning = np.array([x[3:].T for x in moved if np.abs(x[3:]).max() > 1e-12]).reshape(-1, n, 3)
     is_turn = np.abs(moved[:, :3]).max(axis=(0, 1)) < 0.5  # scaled to a rotation of 1 rad
     return FiniteElementBody(
-        mass=moments.mass,
-        center=moments.center,
-        moments=np.array([about[i, j] for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))]),
+        **moments.arrays(second.affine),
         stiffness=np.diag(Z.T @ of.stiffness @ Z).copy(),
         damping=np.zeros(n),
         mode_names=tuple(f"m{k + 1}" for k in range(n)),
         mode_units=tuple("rad" if x else "m" for x in is_turn),
-        weights=np.array(own.weights),
-        positions=np.array(own.positions),
-        translations=np.array(own.translations),
-        bent=np.array(own.bent),
-        mixed=np.array(own.sections.mixed),
-        swirls=np.array(own.sections.swirls),
-        masses=np.array(own.sections.masses),
         names=names,
         at=at,
         shifts=np.array([motions[name][:3].T for name in names]).reshape(-1, n, 3),

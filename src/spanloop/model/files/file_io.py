@@ -17,7 +17,7 @@ try:
 except ImportError:  # Windows, where a file that is open cannot be removed
     fcntl = None  # type: ignore[assignment]
 
-from spanloop.errors import FileError, InputError, nearest
+from spanloop.errors import FileError, InputError, nearest_file
 
 LARGEST = 64 * 2**20  # bytes
 MOST_PARTS = 40_000  # bodies, joints and frames of one file: ten seconds of reading
@@ -37,7 +37,7 @@ def read_file(path: Path, what: str = "a mechanism") -> bytes:
         found = os.stat(path)
         data = path.read_bytes() if _refusal(found, what) is None else b""
     except (FileNotFoundError, NotADirectoryError):
-        raise FileError(f"{path}: there is no such file; {_offer(path)}") from None
+        raise FileError(f"{path}: there is no such file; {nearest_file(path)}") from None
     except (OSError, ValueError) as error:  # a ValueError comes from a name that no file can have
         reason = getattr(error, "strerror", None) or str(error)
         raise FileError(f"{path}: cannot be read ({reason}); expected a readable file") from None
@@ -86,17 +86,6 @@ def utf8_complaint(data: bytes, file: str) -> str:
 def _not_utf8(data: bytes, file: str, error: UnicodeDecodeError) -> str:
     line = data.count(b"\n", 0, error.start) + 1
     return f"{file}:{line}: byte 0x{data[error.start]:02x} is not UTF-8 text; save the file as UTF-8"
-
-
-def _offer(path: Path) -> str:
-    """A file of the same kind nearby, or the folder that was searched."""
-    folder = path.parent
-    if not folder.is_dir():
-        return f"nor is there a folder {str(folder)!r}"
-    names = sorted(p.name for p in folder.iterdir() if p.suffix.lower() == path.suffix.lower())
-    if not names:
-        return f"the folder {str(folder.resolve())!r} has no {path.suffix or 'such'} file"
-    return f"in {str(folder.resolve())!r} {nearest(path.name, names)}"
 
 
 def write_file(path: Path, data: bytes) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from spanloop.errors import InputError, SpanloopError, UnsupportedError, nearest
-from spanloop.studies.chunk import FAILED, OUTCOMES, run_chunk
+from spanloop.studies.chunk import FAILED_CODES, run_chunk
 from spanloop.studies.definition import Prepared
 from spanloop.studies.draws.distributions import Choice, Distribution, Levels
 from spanloop.studies.kept import Samples
@@ -85,7 +85,7 @@ def best_of(
                 state["error"] = error
                 raise
             y = np.concatenate([f[objective] for f in found])
-            failed = np.isin(np.concatenate([f["outcome"] for f in found]), [OUTCOMES.index(x) for x in FAILED])
+            failed = np.isin(np.concatenate([f["outcome"] for f in found]), FAILED_CODES)
             well = np.isfinite(y) & ~failed
             state["runs"] += len(y)
             state["failed"] += int((~well).sum())

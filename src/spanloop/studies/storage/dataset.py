@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spanloop.errors import FileError, UnsupportedError
-from spanloop.studies.chunk import FAILED, OUTCOMES
+from spanloop.studies.chunk import FAILED_CODES, OUTCOMES
 from spanloop.studies.storage.store import KEY, Store
 
 if TYPE_CHECKING:
@@ -74,6 +74,6 @@ def failure_table(store: Store) -> dict[int, str]:
     """{number: reason} of the runs that failed."""
     which = finished_runs(store)
     codes = rows(store, "outcome", which)
-    failed = np.flatnonzero(np.isin(codes, [OUTCOMES.index(name) for name in FAILED]))
+    failed = np.flatnonzero(np.isin(codes, FAILED_CODES))
     reasons: Any = rows(store, "reason", which) if len(failed) else []
     return {int(which[k]): str(reasons[k]) for k in failed}
