@@ -47,6 +47,7 @@ def step(values, rates=None, fails=lambda t: False, armed=None, own=None, before
         x |= {"r.next": rates(end)}
         x |= location.check(x, own or rules(n), ["q"])
         if x["trying"][0] < 0.0:
+            x |= location.end(x, own or rules(n))
             break
         x |= location.decide(x, own or rules(n), ["q"])
         if x["event"][0]:

@@ -90,7 +90,7 @@ class LocatedStep:
         log = Log("event", tuple(logged_sizes(self.system)))
         always = self.s.begin if self.s.linearize else ()  # the length of the trial is in them
         between = (self._decide(), *always, When(tuple(self.between()), "event"))
-        return begin, Repeat(tuple(turn), "trying", location.MOST, between, log), self._halt()
+        return begin, Repeat(tuple(turn), "trying", location.MOST, between, log), self._end(), self._halt()
 
     def after_trial(self) -> list[Call]:
         """The watchers' values at the end of a trial."""
@@ -203,9 +203,18 @@ class LocatedStep:
             found = location.check(x, rules, moves, waits)
             return tuple(found[name] for name in sizes), ()
 
-        more = ("g", "r", following("g"), "ending", "tries", "turns", "to", "h.grid", *map(following, moves))
-        reads = (*(n for n in sizes if n != "failed"), *more, *self._on, *waits)
+        more = ("share", "armed", "g", "r", following("g"), "ending", "tries", "turns", "to", "h.grid")
+        reads = (*(n for n in sizes if n != "failed"), *more, *map(following, moves), *self._on, *waits)
         return self.s.traced_call("check", reads, sizes, compute)
+
+    def _end(self) -> Call:
+        sizes, rules = location.ended(self.n), self._rules
+
+        def compute(x):
+            found = location.end(x, rules)
+            return tuple(found[name] for name in sizes), ()
+
+        return self.s.traced_call("end", (*sizes, "done", "g", following("g")), sizes, compute)
 
     @property
     def _on(self) -> tuple[str, ...]:

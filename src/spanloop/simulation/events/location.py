@@ -12,6 +12,7 @@ bracket is RESOLVED wide.
 | share, to, low, high | 1 | see above |
 | tries | 1 | number of trials since one has crossed |
 | failed | 1 | 1 if the last trial failed |
+| done | 1 | 1 once a trial was the rest of the step |
 | fine | 1 | 1 if the trial that ended at `high` did not fail |
 | g, g.next | watchers | values at the beginning and at the end of the trial; one fires where it is not positive |
 | r, r.next | watchers | rates of gaps [1/s] |
@@ -60,7 +61,7 @@ class Rules:
     bodies: tuple[tuple[int, ...], ...] = ()  # those that must be there; none where it is empty
 
 
-BEGUN = ("t.grid", "h.grid", "t", "h", "t.end", "trying", "to", "tries", "turns")  # of `begin`, what a step needs
+BEGUN = ("t.grid", "h.grid", "t", "h", "t.end", "trying", "to", "tries", "turns", "done")  # of `begin`, what steps need
 
 
 def begin(x: Arrays, n: int) -> dict[str, list[Any]]:
@@ -70,18 +71,19 @@ def begin(x: Arrays, n: int) -> dict[str, list[Any]]:
     return {
         "t.grid": [t], "h.grid": [h], "t": [t + share * h], "h": [(1.0 - share) * h], "t.end": [t + h],
         "trying": [1.0], "to": [1.0], "low": [share], "high": [1.0], "tries": [0.0], "fine": [1.0],
-        "event": [0.0], "turns": [0.0], "lower": none, "upper": none, "crossed": none, "fired": none,
+        "event": [0.0], "turns": [0.0], "done": [0.0], "lower": none, "upper": none, "crossed": none, "fired": none,
     }  # fmt: skip
 
 
 def checked(n: int) -> dict[str, int]:
     """The arrays that `check` writes, and their sizes; n: number of watchers."""
-    return {"trying": 1, "failed": 1, "share": 1, "armed": n, "third": n, "third.at": 1}
+    return {"trying": 1, "failed": 1, "done": 1}
 
 
 def check(x: Arrays, rules: Rules, state: Sequence[str], waits: Sequence[str] = ()) -> dict[str, list[Any]]:
     """After a trial: whether it is the rest of the step. If so the step is done, else `decide` follows.
 
+    What a trial reads stays as it is: it is repeated while other runs of a batch go on, and has the same end again.
     state: names of the arrays that a part changes. waits: arrays whose number is positive if it did not converge.
     """
     x = _with_slack(x, rules)
@@ -91,15 +93,27 @@ def check(x: Arrays, rules: Rules, state: Sequence[str], waits: Sequence[str] = 
         ok = ok & _not(x[name][0] > 0.0)
     is_crossed = _any(a | b for a, b in zip(_at_once(x, rules), _crosses(x, rules), strict=True))
     done = goes_on & (ok & _not(is_crossed)) & _not(x["tries"][0] > 0.5)
-    armed = []
+    return {
+        "trying": [where(goes_on & _not(done), 1.0, -1.0)],
+        "failed": [where(ok, 0.0, 1.0)],
+        "done": [where(done, 1.0, x["done"][0])],
+    }
+
+
+def ended(n: int) -> dict[str, int]:
+    """The arrays that `end` writes, and their sizes; n: number of watchers."""
+    return {"share": 1, "armed": n, "third": n, "third.at": 1}
+
+
+def end(x: Arrays, rules: Rules) -> dict[str, list[Any]]:
+    """After all trials of a step: what the next one begins with, if this one is done."""
+    x, done, armed = _with_slack(x, rules), x["done"][0] > 0.5, []
     for y, first, now, rearms in zip(x["armed"], x["g"], x["g.next"], rules.rearms, strict=True):
         again = {"step": done & (now > rules.slack), "positive": done & (now > 0.0)}.get(rearms, False)
         if rearms == "whole step":
             again = done & _not(x["share"][0] > 0.0) & (first > rules.slack) & (now > rules.slack)
         armed.append(where(again, 1.0, y))
     return {
-        "trying": [where(goes_on & _not(done), 1.0, -1.0)],
-        "failed": [where(ok, 0.0, 1.0)],
         "share": [where(done, 0.0, x["share"][0])],
         "armed": armed,
         "third": [where(done, g, y) for g, y in zip(x["g"], x["third"], strict=True)],

@@ -62,8 +62,10 @@ class HostSchedule:
         assert switching is not None
         n, rows = len(switching.watchers), switching.mechanism.n_rows
         self.sizes = (
-            self.system.sizes | state_sizes(switching, self.system.sizes) | location.checked(n) | location.decided(n)
-        ) | {"h.grid": 1}
+            (self.system.sizes | state_sizes(switching, self.system.sizes) | location.checked(n) | location.decided(n))
+            | location.ended(n)
+            | {"h.grid": 1}
+        )
         self._counts = {"forces": (rows,), "watch": (n, n)}
         self._key, self._shared = watch_key(problem), dict[str, HostPlan]()
 
@@ -164,10 +166,11 @@ class HostEvents:
         x |= {"share": np.zeros(1), "third.at": np.zeros(1), "third": np.zeros(self.count)}  # nothing from before it
         for _ in range(location.MOST):
             self._try(step.at)
-            armed = x["armed"]
             x |= _arrays(location.check(_lists(x), self.rules, ("q", "v")))
-            x["armed"] = np.where(x["g.next"] > self.noise * self.largest, x["armed"], armed)
             if not x["trying"][0] > 0.0:
+                armed = x["armed"]
+                x |= _arrays(location.end(_lists(x), self.rules))
+                x["armed"] = np.where(x["g.next"] > self.noise * self.largest, x["armed"], armed)
                 x["g"], x["r"] = x["g.next"], x["r.next"]
                 return None
             x |= _arrays(location.decide(_lists(x), self.rules, ("q", "v")))
