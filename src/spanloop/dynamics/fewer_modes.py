@@ -262,6 +262,7 @@ def some_modes(body: FiniteElementBody, own: Sequence[int]) -> FiniteElementBody
         translations=body.translations[:, k],
         bent=body.bent[:, k][:, :, k],
         mixed=body.mixed[k],
+        swirls=body.swirls[pairs],
         masses=body.masses[pairs],
         shifts=body.shifts[:, k],
         turns=body.turns[:, k],

@@ -31,6 +31,7 @@ from spanloop.loops.closure_errors import (
     worst,
 )
 from spanloop.loops.constraint_rank import by_assembly, structure
+from spanloop.loops.least_strain import LeastStrain, strain_energies
 from spanloop.loops.reduced_inertia import Weighted
 from spanloop.model import Model
 from spanloop.model.parts import Joint
@@ -66,7 +67,7 @@ def assemble(
     single guess that leads nowhere raises StateError, which names the loop; in a batch its row is NaN. Redundant rows
     that the model's own numbers leave open (by less than 1e-3) stay open, with a warning. Loops that constrain
     velocities alone have no position to be brought to, which a warning says. Flexible bodies bend only if joints alone
-    do not close the loops.
+    do not close the loops, and then with the least strain; a warning says so where joints leave more than 1e-3 open.
     """
     _check(tolerance, max_steps, limits)
     _warn_of_velocity_loops(robot.model)
@@ -74,10 +75,11 @@ def assemble(
     bounds = Limits(robot.model, fixed, are_kept=limits == "keep", room=room)
     rows = np.flatnonzero(positional(robot.model))
     task = _Task(robot, bounds, max(tolerance, 100.0 * resolution(robot)), max_steps, rows)
+    bent: list[tuple[float, np.ndarray, np.ndarray]] = []
 
     def compute(q: np.ndarray) -> Computed:
         start = task.limits.within(q)
-        best, size = task.closed_without_bending(start, fixed)
+        best, size, stiff, apart = task.closed_with_little_bending(start, fixed)
         for attempt, shake in enumerate(_SHAKES):
             left = np.flatnonzero(size > task.tolerance)
             if not len(left):
@@ -88,12 +90,15 @@ def assemble(
             best[left[better]], size[left[better]] = found[better], reached[better]
             size[left[better]] = np.where(task.fit(best, left[better]), 0.0, reached[better])
         refused = np.flatnonzero(size > task.tolerance)
+        bends = np.flatnonzero((apart > SMALL) & (size <= task.tolerance))
+        bent.extend((float(apart[k]), stiff[k], best[k]) for k in bends)
         return (best,), {int(k): task.refusal(best[k], fixed, q[0] if len(q) == 1 else None) for k in refused}
 
     if isinstance(guess, Mapping):
         guess = by_name(robot.model, guess, default_position(robot.model), "q", "assemble")
     found = over_states("assemble", robot, compute, q=(guess, robot.model.nq))[0]
     _warn_of_misfit(robot, found, task.tolerance)
+    _warn_of_bending(robot, bent)
     return found
 
 
@@ -127,6 +132,7 @@ class _Task:
     rows: np.ndarray  # numbers of the rows that are closed
 
     def error(self, q: np.ndarray) -> np.ndarray:
+        """The errors (n, rows) of the rows that are closed, without units."""
         return relative_errors(self.robot, q)[:, self.rows]
 
     def openness(self, q: np.ndarray) -> np.ndarray:
@@ -150,27 +156,46 @@ class _Task:
                     q[some[i]], fits[i] = found[0], True
         return fits
 
-    def closed_without_bending(self, q: np.ndarray, fixed: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """States that joints alone close, with flexible bodies as they are, and their errors; infinite for others."""
-        model, best, size = self.robot.model, q.copy(), np.full(len(q), np.inf)
+    def closed_with_little_bending(
+        self, q: np.ndarray, fixed: Sequence[str]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """States that joints close as far as they can, and modes from there; their errors, infinite for others.
+
+        Then the states that joints alone reach, and by how much (n,) these are open.
+        """
+        model, size = self.robot.model, np.full(len(q), np.inf)
         modes = [j.name for j in model.joints if j.kind.bends]
         if not modes:
-            return best, size
+            return q.copy(), size, q, np.zeros(len(q))
         limits = Limits(model, (*fixed, *modes), self.limits.are_kept, self.limits.share)
-        found = replace(self, limits=limits).descended(q)
-        reached = self.openness(found)
-        closed = reached <= self.tolerance
-        best[closed], size[closed] = found[closed], reached[closed]
+        stiff, apart = replace(self, limits=limits)._nearly_closed(q)
+        best, open_ = stiff.copy(), np.flatnonzero(apart > self.tolerance)
+        best[open_] = LeastStrain(model, self, self.limits.fixed).closed(stiff[open_])
+        reached = self.openness(best)
+        size = np.where(reached <= self.tolerance, reached, np.inf)
+        return np.where(np.isfinite(size)[:, None], best, q), size, stiff, apart
+
+    def _nearly_closed(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """States (n, nq) as nearly closed as shaken guesses lead to, to SMALL at least if they do; their errors."""
+        best, size = q.copy(), np.full(len(q), np.inf)
+        for attempt, shake in enumerate(_SHAKES):
+            left = np.flatnonzero(size > SMALL)
+            if not len(left):
+                break
+            found = self.descended(self.shaken(q[left], shake, attempt))
+            reached = self.openness(found)
+            better = reached < size[left]
+            best[left[better]], size[left[better]] = found[better], reached[better]
         return best, size
 
     def shaken(self, q: np.ndarray, shake: float, attempt: int) -> np.ndarray:
         """The guesses moved at random, all in the same way: a state's answer does not depend on its batch."""
         if not shake:
             return q
-        step = shake * np.random.default_rng(attempt).uniform(-1.0, 1.0, self.limits.nv) * self._dof_lengths
-        there = self._moved(q, np.where(self.limits.fixed, 0.0, step))
-        apart = ~np.abs(self._jacobian(np.concatenate([q, there]))).any(axis=(0, 1))  # joints that are in no loop
-        return self.limits.within(self._moved(q, np.where(self.limits.fixed | apart, 0.0, step)))
+        step = shake * np.random.default_rng(attempt).uniform(-1.0, 1.0, self.limits.nv) * self.dof_lengths
+        there = self.moved(q, np.where(self.limits.fixed, 0.0, step))
+        apart = ~np.abs(self.jacobian(np.concatenate([q, there]))).any(axis=(0, 1))  # joints that are in no loop
+        return self.limits.within(self.moved(q, np.where(self.limits.fixed | apart, 0.0, step)))
 
     def descended(self, q: np.ndarray, first_damping: float = _DAMPING) -> np.ndarray:
         """States (n, nq) of smaller error, closed where the descent succeeds."""
@@ -180,11 +205,11 @@ class _Task:
             busy = np.flatnonzero((np.abs(e).max(axis=1, initial=0.0) > self.tolerance) & (damping < _STUCK))
             if not len(busy):
                 break
-            J = self._jacobian(q[busy])
+            J = self.jacobian(q[busy])
             step = self._step(q[busy], J, e[busy], damping[busy])
-            trial = self._moved(q[busy], step)
+            trial = self.moved(q[busy], step)
             trial_error = self.error(trial)
-            promised = _square(e[busy]) - _square(e[busy] + np.einsum("nrv,nv->nr", J, step / self._dof_lengths))
+            promised = _square(e[busy]) - _square(e[busy] + np.einsum("nrv,nv->nr", J, step / self.dof_lengths))
             gained = _square(e[busy]) - _square(trial_error)
             better, as_promised = gained > 0.0, gained > 0.5 * promised
             q[busy[better]], e[busy[better]] = trial[better], trial_error[better]
@@ -192,17 +217,19 @@ class _Task:
             damping[busy] = np.maximum(factor * damping[busy], 1e-16)
         return q
 
-    def _jacobian(self, q: np.ndarray) -> np.ndarray:
+    def jacobian(self, q: np.ndarray) -> np.ndarray:
         """The rows of positions (n, rows, nv), without units."""
         lengths = np.array(mechanism_of(self.robot.model).row_lengths)[:, None]
-        J = values(self.robot, "closure_jacobian", q) / lengths * self._dof_lengths
+        J = values(self.robot, "closure_jacobian", q) / lengths * self.dof_lengths
         return J[:, self.rows]
 
     @property
-    def _dof_lengths(self) -> np.ndarray:
+    def dof_lengths(self) -> np.ndarray:
+        """What makes steps (nv,) free of units."""
         return np.array(mechanism_of(self.robot.model).step_lengths)
 
-    def _moved(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
+    def moved(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
+        """The states after steps (n, nv), within the limits."""
         return self.limits.within(values(self.robot, "integrate", q, step))
 
     def _step(self, q: np.ndarray, J: np.ndarray, e: np.ndarray, damping: np.ndarray) -> np.ndarray:
@@ -210,7 +237,7 @@ class _Task:
         down, up = self.limits.room(q)
         free = np.ones(down.shape, dtype=bool)
         for _ in range(4):
-            step = _damped(J * free[:, None, :], e, damping) * self._dof_lengths
+            step = _damped(J * free[:, None, :], e, damping) * self.dof_lengths
             blocked = free & (((step > 0.0) & (up == 0.0)) | ((step < 0.0) & (down == 0.0)))
             if not blocked.any():
                 break
@@ -267,6 +294,24 @@ def _warn_of_misfit(robot: Robot, q: np.ndarray, tolerance: float) -> None:
             SpanloopWarning,
             stacklevel=4,
         )
+
+
+def _warn_of_bending(robot: Robot, bent: Sequence[tuple[float, np.ndarray, np.ndarray]]) -> None:
+    """Warn of flexible bodies that were bent to close what joints leave open.
+
+    bent: how far joints leave a state open, that state, and the closed one (nq,).
+    """
+    if not bent:
+        return
+    _, stiff, closed = max(bent, key=lambda found: found[0])
+    miss, strained = worst(robot.model, errors(robot, stiff[None])[0]), strain_energies(robot.model, closed)
+    words = listed((f"{name!r} with {energy:.3g} J" for name, energy in strained.items()), 4)
+    warnings.warn(
+        f"assemble: joints alone leave {miss.what} open by {miss.by()}; flexible bodies are bent to close it: {words} "
+        "of strain energy. Name or fix fewer joints, try another guess, or look at the frames and lengths around it",
+        SpanloopWarning,
+        stacklevel=4,
+    )
 
 
 def velocity_loops(model: Model, whole: bool = False) -> tuple[str, ...]:
