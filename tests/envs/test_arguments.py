@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import pickle
 import re
 
@@ -115,6 +116,30 @@ WRONG = [
         "the controller reads an entry that is not there (index 1 is out of bounds for axis 0 with size 1): u has 1 "
         "number a step, those of inputs= (of an environment, of actions=)",
     ),
+    (
+        {"q": [[0.1, 0.0], [0.2, 0.0], [0.3, 0.0]]},
+        "MechanismEnv: q has shape (3, 2); expected (2,), one start for all environments. For different ones try reset",
+    ),
+    ({"q": {"hinge1": [[0.1], [0.2]]}}, "MechanismEnv: q has shape (2, 2); expected (2,), one start for all"),
+    ({"q": [0.1, 0.2, 0.3]}, "MechanismEnv: q has shape (3,); expected (..., 2)"),
+    (
+        {"controller": lambda t, q, v: {}, "actions": {"push": (-1, 1)}},
+        "controller: the first argument of the function is 't'; expected (q, v, u), as environments differ in age and "
+        "nothing that acts on them reads the time. Try it without 't'",
+    ),
+    ({"forces": lambda time, q, v: {}}, "forces: the first argument of the function is 'time'; expected (q, v) or"),
+    ({"forces": lambda t, q, v, u: {}}, "forces: the first argument of the function is 't'; expected (q, v) or (q, v"),
+    ({"forces": lambda q: {}}, "forces takes 1 arguments; expected (q, v) or (q, v, u)"),
+    (
+        {"controller": lambda q, v: {}, "actions": {"push": (-1, 1)}},
+        "controller takes 2 arguments; expected (q, v, u)",
+    ),
+    ({"reward": lambda: 0.0}, "reward takes 0 arguments; expected (state)"),
+    ({"reward": lambda state, action: 0.0}, "reward takes 2 arguments; expected (state)"),
+    ({"observation": lambda state, n: 0.0}, "observation takes 2 arguments; expected (state)"),
+    ({"terminate": lambda state, n: 0.0}, "terminate takes 2 arguments; expected (state)"),
+    ({"reset": lambda n: 0.0}, "reset takes 1 arguments; expected (random, n)"),
+    ({"parameters": lambda n: 0.0}, "parameters takes 1 arguments; expected (random, n)"),
     ({"seed": -1}, "seed is -1; expected one number, not negative, for all environments"),
 ]
 
@@ -123,6 +148,81 @@ WRONG = [
 def test_a_wrong_argument_is_answered_with_what_is_expected(given, words):
     with pytest.raises(InputError, match=re.escape(words)):
         made(**given)
+
+
+def scaled(s, scale=1.0):
+    return scale * s["hinge1"].v
+
+
+class Scaled:
+    def of(self, s):
+        return scaled(s)
+
+    def __call__(self, *states):
+        return scaled(*states)
+
+
+@pytest.mark.parametrize("reward", [scaled, functools.partial(scaled, scale=2.0), Scaled().of, Scaled(), np.zeros_like])
+def test_functions_of_the_state_may_have_defaults_and_be_methods_and_partials(reward):
+    made(reward=reward)
+
+
+def test_forces_of_any_number_of_arguments_or_with_a_default_are_of_q_and_v():
+    pushes = []
+
+    def push(*given, scale=1.0):
+        pushes.append(len(given))
+        return {"rod1": [0.0, 0.0, 0.0, scale, 0.0, 0.0]}
+
+    made(forces=push)
+    made(forces=lambda q, v, scale=1.0: push(q, v, scale=scale))
+    assert set(pushes) == {2}
+
+
+def test_inputs_of_forces_are_torques_of_all_degrees_of_freedom_or_those_of_the_controller():
+    seen = []
+
+    def push(q, v, u):
+        seen.append(len(u))
+        return {"rod1": [0.0, 0.0, 0.0, 0.0, u[0] + 2.0 * u[-1], 0.0]}
+
+    env = made(actions={"hinge2": (-1.0, 5.0)}, forces=push)
+    env.reset(seed=0)
+    env.step(np.ones((2, 1)))
+    run = sl.simulate(
+        env.robot, [0.0, 0.0], tau={"hinge2": 5.0}, forces={"rod1": [0, 0, 0, 0, 10.0, 0]}, duration=0.01, limits="stop"
+    )
+    assert np.abs(env.q[0] - run.q[-1]).max() < 1e-14
+    made(forces=push, controller=lambda q, v, u: {"hinge1": u[2]}, actions=dict.fromkeys("abc", (0.0, 1.0)))
+    assert set(seen) == {2, 3}
+
+
+def test_a_row_of_coordinates_is_a_start():
+    env = made(q=[[0.3, 0.2]])
+    env.reset(seed=0)
+    assert np.array_equal(env.q, [[0.3, 0.2], [0.3, 0.2]])
+
+
+@pytest.mark.parametrize("options", ["q", 1.0, ["reset_mask"]])
+def test_options_of_a_reset_are_a_dict(options):
+    words = f"reset: options is {options!r}; expected a dict, as {{'q': q, 'v': v, 'reset_mask': mask}}"
+    with pytest.raises(InputError, match=re.escape(words)):
+        made().reset(options=options)
+
+
+def test_a_wrong_start_is_refused_by_the_environment():
+    how = {
+        "model": sl.zoo.four_bar(),
+        "q": [0.0, 0.0, 0.0],
+        "actions": {"crank_hinge": 1.0},
+        "reward": lambda s: s.time,
+    }
+    with pytest.raises(StateError, match=r"^MechanismEnv: loop .* is open by .*robot.assemble\(q\)$") as found:
+        made(**how)
+    assert found.value.where == "MechanismEnv"
+    words = r"assemble\(q\)\. The start q= of an environment must be a usable one also where reset= is a function"
+    with pytest.raises(StateError, match=words):
+        made(**how, reset=lambda random, n: np.tile(sl.zoo.four_bar_start(), (n, 1)))
 
 
 def test_a_duration_that_actions_do_not_divide_is_adjusted_with_a_warning():

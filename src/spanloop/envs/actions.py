@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from inspect import signature
 from typing import Any
 
 import numpy as np
 
+from spanloop.envs.user_arguments import timeless
 from spanloop.errors import InputError, Reason, Refusal, StateError, nearest
 from spanloop.loops.arguments import dof_names
 from spanloop.model import Model
@@ -68,20 +68,12 @@ class Actions:
         blank = np.zeros(self.width)
         given: dict[str, Any] = {"tau": blank}
         if controller is not None:
-            law = function_of(controller, "controller")
+            law, _ = timeless(controller, "controller", (3,))
             given = {"controller": lambda t, q, v, u: law(q, v, u), "inputs": blank}
         if forces is not None:
-            push = function_of(forces, "forces")
-            reads_inputs = len(signature(push).parameters) == 3
-            given["forces"] = (lambda t, q, v, u: push(q, v, u)) if reads_inputs else (lambda t, q, v: push(q, v))
+            push, count = timeless(forces, "forces", (2, 3))
+            given["forces"] = (lambda t, q, v, u: push(q, v, u)) if count == 3 else (lambda t, q, v: push(q, v))
         return given
-
-
-def function_of(given: Any, name: str) -> Callable[..., Any]:
-    """A function that a user gives."""
-    if not callable(given):
-        raise InputError(f"{name} is {given!r}; expected a function")
-    return given
 
 
 def _torques(model: Model, actions: Any) -> Actions:

@@ -7,6 +7,8 @@ with which the next step begins; what is read, as a sample of sl.simulate, is pr
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -18,7 +20,7 @@ from spanloop.compiler.runtime.gpu.rollout import AnyRollout
 from spanloop.compiler.runtime.rollout import Rollout, Steps
 from spanloop.contacts.contact_arrays import CLOSED
 from spanloop.dynamics import Dynamics
-from spanloop.errors import InputError
+from spanloop.errors import InputError, StateError
 from spanloop.simulation.integrators.integrator import Integrator, gpu_rollout, rollout
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import Problem
@@ -251,3 +253,15 @@ class _Batched:
         counts = self.rollout.run(both, constants, controls, ends, steps)
         state[:], why[:] = both[:1], ends[:1]
         return counts[:1]
+
+
+@contextlib.contextmanager
+def refused_by(where: str, hint: str = "") -> Iterator[None]:
+    """Refusals of states by a simulation, as those of `where`; hint: a sentence that follows."""
+    try:
+        yield
+    except StateError as error:
+        if error.where != "simulate":
+            raise
+        words = ". ".join(filter(None, (str(error.refusal), hint)))
+        raise StateError.of(where, replace(error.refusal, sentence=words)) from None

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from spanloop.envs.state import State
+from spanloop.envs.user_arguments import of_state
 from spanloop.errors import InputError
 
 TERMINATED, LATE = "terminated", "duration"
@@ -23,8 +24,8 @@ class EpisodeEnds:
     terminate: Callable[[State], Any] | None
 
     def __post_init__(self) -> None:
-        if self.terminate is not None and not callable(self.terminate):
-            raise InputError(f"terminate is {self.terminate!r}; expected a function of the state")
+        if self.terminate is not None:
+            of_state(self.terminate, "terminate")
 
     def terminations(
         self, state: State, moves: np.ndarray, failures: Mapping[int, tuple[str, str]]

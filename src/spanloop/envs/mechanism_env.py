@@ -16,13 +16,14 @@ from numpy.typing import ArrayLike
 
 from spanloop.contacts.settings import Settings
 from spanloop.dynamics import Dynamics
-from spanloop.envs.actions import Actions, function_of
-from spanloop.envs.batch_motion import BatchMotion
+from spanloop.envs.actions import Actions
+from spanloop.envs.batch_motion import BatchMotion, refused_by
 from spanloop.envs.episode_ends import EpisodeEnds
 from spanloop.envs.fast_spins import Spins
 from spanloop.envs.random_parameters import RandomParameters
 from spanloop.envs.starts import Starts
 from spanloop.envs.state import State, observing
+from spanloop.envs.user_arguments import of_state, one_start
 from spanloop.errors import InputError, SpanloopWarning, UnsupportedError, nearest
 from spanloop.model import Model
 from spanloop.simulation.integrators.integrator import AUTO, Integrator
@@ -31,29 +32,34 @@ from spanloop.simulation.time_loop import positive
 
 Observation = Callable[[State], ArrayLike] | Sequence[str]
 OPTIONS = ("reset_mask", "q", "v")
+_CHECKED = "The start q= of an environment must be a usable one also where reset= is a function that returns all starts"
 
 
 class MechanismEnv(VectorEnv):
     """Environments of one mechanism in the convention of gymnasium.vector.VectorEnv; a step is one compiled call.
 
-    Closed loops stay closed to rounding, and starts are closed. A run that cannot go on (a singular position, a failed
-    step, a limit with limits="end") terminates, with the reason in infos["end"]; observations are always finite.
+    Closed loops stay closed (closure_residual), and starts are closed. A run that cannot go on (a singular position, a
+    failed step, a limit with limits="end") terminates, with the reason in infos["end"]; observations are always finite.
 
     Args:
         model: a Model, or a Dynamics.
         num_envs: how many environments there are.
         reward: a function of the State after a step that returns (n,) numbers, in NumPy: reward(state).
-        q: coordinates (nq,) at the start, or {"joint": coordinate}, with loops assembled around it.
+        q: coordinates (nq,) at the start of all environments, or {"joint": coordinate}, with loops assembled around it;
+            a usable start also where reset is a function that returns all starts.
         actions: {"joint": largest torque}, or (low, high) [N m or N]; names of actuated joints, or by default all of
             them, within their efforts. With a controller the ranges of its inputs u, {"name": (low, high)}. An action
             is a number from −1 to 1 for each.
-        controller: a function (q, v, u) -> torques, compiled into the steps; u are the actions in their ranges.
-        forces: a function (q, v) -> {"body": [torque; force]}, or (q, v, u), as the forces of sl.simulate.
+        controller: a function (q, v, u) -> torques, compiled into the steps; u[0], u[1], ... are the actions in
+            their ranges, in the order of `actions`. There is no time.
+        forces: a function (q, v) -> {"body": [torque; force]}, or (q, v, u); u are torques (nv,) [N m or N], or the
+            inputs of the controller.
         observation: names "joint.q", ".v", ".cos", ".sin", "frame.position", ".rotation", ".pose", ".velocity", or a
             function of the State that returns (n, k); by default all coordinates and velocities.
         terminate: a function of the State that returns (n,) booleans, or {"reason": booleans}.
-        reset: noise of the start: how far independent coordinates move at most [rad or m]; {"joint": (low, high)}; or a
-            function (random, n) -> q (n, nq) or (q, v). Loops are assembled; starts that cannot be are drawn again.
+        reset: noise of the start: how far independent coordinates move at most [rad or m] (ball, planar and free joints
+            turn and shift by that at most); {"joint": (low, high)}; or a function (random, n) -> q (n, nq) or (q, v).
+            Loops are assembled; starts that cannot be are drawn again.
         duration: of an episode [s], after which it is truncated; None: it goes on.
         step: of the integrator [s]. control_steps: how many of them an action lasts.
         integrator: as sl.simulate has it, of fixed steps.
@@ -66,7 +72,7 @@ class MechanismEnv(VectorEnv):
         target: "cpu", or "cuda" for steps on an NVIDIA GPU, one thread an environment; by default the integrator's.
 
     Raises:
-        InputError: an argument does not fit the model.
+        InputError: an argument does not fit the model, or a function takes other arguments.
         StateError: the start is far from closed, or no random start can be used.
         DeviceError: target is "cuda", and there is no GPU.
 
@@ -114,21 +120,23 @@ class MechanismEnv(VectorEnv):
         self._parameters = RandomParameters(self.robot.model, parameters) if callable(parameters) else None
         chosen = integrator if isinstance(integrator, Integrator) else Integrator(integrator)
         chosen = with_target(chosen, model, target)
-        self.motion = BatchMotion.of(
-            self.robot,
-            q,
-            count=self.num_envs,
-            step=step,
-            integrator=replace(chosen, threads=threads) if threads != 1 else chosen,
-            limits=limits,
-            contacts=contacts,
-            parameters=self._parameters.usual(self.num_envs) if self._parameters else parameters,
-            **self.actions.acting(controller, forces),
-        )
+        acting = self.actions.acting(controller, forces)
+        with refused_by("MechanismEnv", _CHECKED if callable(reset) else ""):
+            self.motion = BatchMotion.of(
+                self.robot,
+                one_start(self.robot.model, q),
+                count=self.num_envs,
+                step=step,
+                integrator=replace(chosen, threads=threads) if threads != 1 else chosen,
+                limits=limits,
+                contacts=contacts,
+                parameters=self._parameters.usual(self.num_envs) if self._parameters else parameters,
+                **acting,
+            )
         self._starts = Starts(self.motion, reset, limits != "ignore")
         self._spins = Spins(self.robot)
         self._observation = observing(observation, self.robot)
-        self._reward, self._ends = function_of(reward, "reward"), EpisodeEnds(self.num_envs, terminate)
+        self._reward, self._ends = of_state(reward, "reward"), EpisodeEnds(self.num_envs, terminate)
         self._most = self._episode_steps(duration)
         self._done = np.ones(self.num_envs, bool)  # ended, and not reset yet
         self._is_begun = False
@@ -172,11 +180,8 @@ class MechanismEnv(VectorEnv):
 
         options: {"q": ..., "v": ...} are given starts, for all or (n, ...) for each that is reset; loops are closed.
         """
+        given = _options(options)
         self._seed(seed)
-        given = dict(options or {})
-        for name in given:
-            if name not in OPTIONS:
-                raise InputError(f"reset: there is no option {name!r}; {nearest(str(name), OPTIONS)}")
         rows = np.flatnonzero(self._mask(given.get("reset_mask")))
         self._begin(rows, given)
         return self._observed(self._state()), {}
@@ -339,6 +344,18 @@ class MechanismEnv(VectorEnv):
         if found.shape != (len(state),) or found.dtype.kind not in "fiub":
             raise InputError(f"reward returned {found.dtype} of shape {found.shape}; expected numbers ({len(state)},)")
         return _finite(found, "reward").astype(float)
+
+
+def _options(options: Any) -> dict[str, Any]:
+    """The options of a reset, their names checked."""
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise InputError(f"reset: options is {options!r}; expected a dict, as {{'q': q, 'v': v, 'reset_mask': mask}}")
+    for name in options:
+        if name not in OPTIONS:
+            raise InputError(f"reset: there is no option {name!r}; {nearest(str(name), OPTIONS)}")
+    return dict(options)
 
 
 def _count(value: Any, name: str) -> int:

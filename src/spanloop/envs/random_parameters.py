@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from spanloop.envs.user_arguments import of_draws
 from spanloop.errors import InputError
 from spanloop.model import Model
 from spanloop.model.parameters import impossible
@@ -19,6 +20,9 @@ class RandomParameters:
 
     model: Model
     draw: Callable[[np.random.Generator, int], Any]
+
+    def __post_init__(self) -> None:
+        of_draws(self.draw, "parameters")
 
     def usual(self, n: int) -> np.ndarray:
         """The model's own, (n, p)."""

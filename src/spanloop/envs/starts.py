@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from spanloop.contacts.geometry_check import overlap_refusal
-from spanloop.envs.batch_motion import BatchMotion
+from spanloop.envs.batch_motion import BatchMotion, refused_by
+from spanloop.envs.start_noise import StartNoise
+from spanloop.envs.user_arguments import of_draws
 from spanloop.errors import InputError, Reason, Refusal, SpanloopWarning, StateError, nearest
 from spanloop.loops.assembly import Limits
 from spanloop.loops.batching import faulty_states
@@ -54,7 +56,7 @@ class Starts:
 
     def _closed(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
         """The same, and a note on what was changed, "" if nothing."""
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), refused_by("reset"):
             warnings.simplefilter("ignore", SpanloopWarning)
             constants = self.motion.constants_of(rows)
             return initial_state.closed(self.robot, self.motion.problem.system, q, v, constants)
@@ -62,7 +64,8 @@ class Starts:
     def given(self, rows: np.ndarray, q: Any, v: Any) -> Drawn:
         """Starts that a user gives, each for all runs or (n, ...) for each, checked and closed, with a warning."""
         q = self.motion.problem.q[0] if q is None else q
-        q, v, leading = initial_state.states(self.robot, q, v, {})
+        with refused_by("reset"):
+            q, v, leading = initial_state.states(self.robot, q, v, {})
         n = len(rows)
         if leading not in ((), (1,), (n,)):
             count = "x".join(map(str, leading))
@@ -75,8 +78,8 @@ class Starts:
         if refusal is not None:
             raise StateError.of("reset", refusal)
         q, v, note = self._closed(rows, q, v)
-        if note:
-            warnings.warn(f"reset: {note}", SpanloopWarning, stacklevel=4)
+        for words in filter(None, (note, *self.motion.problem.notes_on_limits(q))):
+            warnings.warn(f"reset: {words}", SpanloopWarning, stacklevel=4)
         return q, v
 
     # ---- a block
@@ -90,7 +93,8 @@ class Starts:
             raise self._refused(guess)
         q, v = q[well], v[well]
         if self.has_loops:
-            initial_state.assembly(self.robot, np.concatenate([self.motion.problem.q[:1], q]))
+            with refused_by("reset"):
+                initial_state.assembly(self.robot, np.concatenate([self.motion.problem.q[:1], q]))
         return q, v
 
     def _assembled(self, guess: np.ndarray) -> np.ndarray:
@@ -142,7 +146,7 @@ class Starts:
     def _drawing(self, reset: Any) -> Draw:
         start = self.motion.problem.q[0]
         if callable(reset):
-            return reset
+            return of_draws(reset, "reset")
         if isinstance(reset, Mapping):
             return self._ranges(reset, start)
         try:
@@ -154,16 +158,11 @@ class Starts:
                 f"reset is {reset!r}; expected a size of noise [rad or m], {{'joint': (low, high)}}, or a function "
                 "(random, n) -> q or (q, v)"
             )
-        return self._noise(noise, start)
-
-    def _noise(self, noise: float, start: np.ndarray) -> Draw:
-        """The start, with independent degrees of freedom moved by up to `noise`, and the others as loops move them."""
         if not noise:
             return lambda random, n: np.tile(start, (n, 1))
-        map_of = self.robot.velocity_map(start) if self.has_loops else np.eye(self.model.nv)
-        return lambda random, n: self.robot.integrate(
-            np.tile(start, (n, 1)), random.uniform(-noise, noise, (n, map_of.shape[1])) @ map_of.T
-        )
+        found = StartNoise.of(self.robot, start, noise)
+        self.fixed = found.held
+        return found
 
     def _ranges(self, ranges: Mapping[str, Any], start: np.ndarray) -> Draw:
         """The start, with coordinates of these joints drawn from their ranges."""

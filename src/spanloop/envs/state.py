@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from spanloop.dynamics import Dynamics
+from spanloop.envs.user_arguments import of_state
 from spanloop.errors import InputError, nearest
 from spanloop.simulation.initial_state import LiveRobot
 
@@ -21,7 +22,9 @@ class State:
 
     state["name"] has the quantities of a joint (q, v, cos, sin) or of a frame or body (position, rotation, pose,
     velocity), in the words of trajectories. action: that of the step, from −1 to 1, zero after a reset; failed: runs
-    that cannot go on. parameters: live ones, (n, p) or (p,).
+    that cannot go on. parameters: live ones, (n, p) or (p,), packed as model.parameters(); None without any.
+
+    All arrays are read-only: reward, terminate and observation share them. Copy what is to be changed.
     """
 
     robot: Dynamics
@@ -31,6 +34,12 @@ class State:
     action: np.ndarray
     failed: np.ndarray
     parameters: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            x = getattr(self, field.name)
+            if isinstance(x, np.ndarray):
+                object.__setattr__(self, field.name, _read_only(x))
 
     def __len__(self) -> int:
         """How many environments there are."""
@@ -60,14 +69,12 @@ class StatePart:
     @property
     def cos(self) -> np.ndarray:
         """Cosine of a joint's coordinates."""
-        found: np.ndarray = np.cos(self.q)
-        return found
+        return _read_only(np.cos(self.q))
 
     @property
     def sin(self) -> np.ndarray:
         """Sine of a joint's coordinates."""
-        found: np.ndarray = np.sin(self.q)
-        return found
+        return _read_only(np.sin(self.q))
 
     @property
     def pose(self) -> np.ndarray:
@@ -101,8 +108,7 @@ class StatePart:
         if self.name not in known:
             raise InputError(f"state[{self.name!r}] is no frame or body; {nearest(self.name, known)}")
         robot = s.robot if s.parameters is None else LiveRobot(s.robot, s.parameters)
-        found: np.ndarray = robot.kernel(function, frame=self.name).evaluate(*inputs)
-        return found
+        return _read_only(robot.kernel(function, frame=self.name).evaluate(*inputs))
 
 
 def frames(robot: Dynamics) -> list[str]:
@@ -113,7 +119,7 @@ def frames(robot: Dynamics) -> list[str]:
 def observing(observation: Any, robot: Dynamics) -> Callable[[State], Any]:
     """The function that makes observations: the user's, or one of names; by default of all coordinates and rates."""
     if callable(observation):
-        return observation
+        return of_state(observation, "observation")
     names = default_names(robot) if observation is None else observation
     is_list = isinstance(names, Sequence) and not isinstance(names, str)
     if not is_list or not names or not all(isinstance(x, str) for x in names):
@@ -150,6 +156,12 @@ def default_names(robot: Dynamics) -> tuple[str, ...]:
 
 def _is_finite(limit: tuple[float, ...] | None) -> bool:
     return limit is not None and bool(np.isfinite(limit).all())
+
+
+def _read_only(x: np.ndarray) -> np.ndarray:
+    view = x.view()
+    view.flags.writeable = False
+    return view
 
 
 def _single(x: np.ndarray) -> np.ndarray:

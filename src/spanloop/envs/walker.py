@@ -20,10 +20,11 @@ _EFFORT = 0.02  # of the reward, at full torque
 def linkage_walker(num_envs: int = 1, **options: Any) -> MechanismEnv:
     """Eight of Theo Jansen's legs on one crankshaft are to walk forward at half a metre a second.
 
-    Action: the torque of the crankshaft, up to 15 N m. Observation (14): height of the trunk, two axes of it (forward
-    and up), its velocity [angular; linear], cosine and sine of the crank, its rate over 10 rad/s, without the place on
-    the ground. Reward: 1 at 0.5 m/s forward, less beside it and for torque. The episode ends where the trunk falls over
-    ("fell"), and after 5 s in 250 actions. options: those of MechanismEnv, in place of these.
+    Action: the torque of the crankshaft, up to 15 N m. Observation (14): height of the trunk, the parts along x and y
+    of its axes forward and up (4), its velocity [angular; linear] (6), cosine and sine of the crank, its rate over
+    10 rad/s, without the place on the ground. Reward: 1 at 0.5 m/s forward, less beside it and for torque. The episode
+    ends where the trunk falls over ("fell"), and after 5 s in 250 actions. options: those of MechanismEnv, in place of
+    these.
     """
     settings: dict[str, Any] = {
         "q": zoo.linkage_walker_start(massless_rods=True),

@@ -245,26 +245,25 @@ def _note(closed: np.ndarray, before: np.ndarray, after: np.ndarray, model: Mode
 _ENDS_LATER = "that limit ends the run only after the joint has come inside"
 
 
-def warn_of_limits(limits: Sequence[Limit], q: np.ndarray, is_stop: bool = False) -> None:
-    """Warn of joints that start at or beyond a limit, which is not checked before they have come inside.
+def note_on_limits(limits: Sequence[Limit], q: np.ndarray, is_stop: bool = False) -> str:
+    """A sentence on joints that start at or beyond a limit, which is not checked before they have come inside.
 
-    is_stop: the limits are stops, at which a joint may start.
+    "" if there are none; q (n, nq). is_stop: the limits are stops, at which a joint may start.
     """
     beyond = [x for x in limits if (x.value(q.T) < -NOTICED if is_stop else x.value(q.T) <= 0.0).any()]
-    if beyond:
-        first = beyond[0]
-        values = first.value(q.T)
-        at = float(q[np.argmin(values), first.place])
-        by = float(-values.min())
-        where = f"{by:.2g} beyond" if by > 0.0 else "exactly at"
-        more = f" (and {len(beyond) - 1} more)" if len(beyond) > 1 else ""
-        does = "it may come inside, and is held where it goes further" if is_stop else _ENDS_LATER
-        warnings.warn(
-            f"simulate: joint {first.joint!r} starts at {at:g}, {where} its {first.word} limit {first.bound:g}{more}; "
-            f"{does}. limits='ignore' leaves limits out",
-            SpanloopWarning,
-            stacklevel=4,
-        )
+    if not beyond:
+        return ""
+    first = beyond[0]
+    values = first.value(q.T)
+    at = float(q[np.argmin(values), first.place])
+    by = float(-values.min())
+    where = f"{by:.2g} beyond" if by > 0.0 else "exactly at"
+    more = f" (and {len(beyond) - 1} more)" if len(beyond) > 1 else ""
+    does = "it may come inside, and is held where it goes further" if is_stop else _ENDS_LATER
+    return (
+        f"joint {first.joint!r} starts at {at:g}, {where} its {first.word} limit {first.bound:g}{more}; "
+        f"{does}. limits='ignore' leaves limits out"
+    )
 
 
 def _default(robot: Dynamics, parameters: np.ndarray | None, given: Mapping[str, Any]) -> np.ndarray:

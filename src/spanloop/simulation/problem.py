@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +16,7 @@ import spanloop
 from spanloop.contacts.contact_arrays import COEFFICIENTS
 from spanloop.contacts.settings import ContactsOfRun, contacts_of
 from spanloop.dynamics import Dynamics
-from spanloop.errors import InputError, Refusal, UnsupportedError
+from spanloop.errors import InputError, Refusal, SpanloopWarning, UnsupportedError
 from spanloop.kernels.on_scalars import CLOSURE_INPUTS
 from spanloop.loops.arguments import active_row_mask, checked_active_loops
 from spanloop.model import Model
@@ -28,7 +29,6 @@ from spanloop.simulation.events.endings import Events, Limit, events_of
 from spanloop.simulation.events.event_log import SHORT, event_table, plastic_note
 from spanloop.simulation.events.rows_read import with_rows_read
 from spanloop.simulation.events.switched_start import absent_note, initial_arrays, start_note
-from spanloop.simulation.events.switches import Switching
 from spanloop.simulation.forces import along_loops, together
 from spanloop.simulation.inputs import Inputs, constant_forces, constants, inputs_of
 from spanloop.simulation.integrators.implicit import linearized
@@ -169,11 +169,12 @@ class Problem:
         if touching:
             initial_state.refuse_overlaps(robot, system, rows_q, fixed, batch)
         watched = events_of(model, limits == "end" and not switching, ends)
-        _warn_of_limits(watched.limits if not switching else (), switching, rows_q)
         fixed_open = active is not None and not switching
         opened = tuple(name for name in model.switches if name not in (active or ())) if fixed_open else ()
         treated = "" if not model.contacts else "ignore" if touching is None else touching.settings.impacts
         made = Problem(robot, rows_q, rows_v, batch, note, system, controls, watched, rows, opened, float(start))
+        for words in made.notes_on_limits(rows_q):
+            warnings.warn(f"simulate: {words}", SpanloopWarning, stacklevel=3)
         return replace(made, contacts=treated)
 
     @property
@@ -189,6 +190,15 @@ class Problem:
     def __len__(self) -> int:
         """Number of runs."""
         return len(self.q)
+
+    def notes_on_limits(self, q: np.ndarray) -> list[str]:
+        """Sentences on joints that are, in runs that start at q (n, nq), beyond a stop or a limit that ends them."""
+        switching, stops, ends = self.system.switching, list[Limit](), list(self.events.limits)
+        if switching is not None:
+            ends = [w.limit for w in switching.watchers if w.kind == "limit" and w.limit is not None]
+            stops = [x for s in switching.switches for x in (s.lower, s.upper) if x]
+        both = initial_state.note_on_limits(stops, q, is_stop=True), initial_state.note_on_limits(ends, q)
+        return [words for words in both if words]
 
     def state(self, layout: StateLayout) -> np.ndarray:
         """Rows (n, width) of what is carried from step to step, at the start."""
@@ -469,15 +479,6 @@ class Problem:
         unknown = np.full((*self.batch, 1, samples.contact_forces.shape[-1]), np.nan)  # no whole step leads there
         most = np.nanmax(samples.contact_checks, axis=-2, keepdims=True, initial=0.0)
         return replace(there, contact_forces=unknown, contact_checks=most)
-
-
-def _warn_of_limits(ends: Sequence[Limit], switching: Switching | None, q: np.ndarray) -> None:
-    """Warn of runs q (n, nq) that start beyond a limit that ends them, or beyond a stop."""
-    if switching is not None:
-        ends = [w.limit for w in switching.watchers if w.kind == "limit" and w.limit is not None]
-        stops = [x for s in switching.switches for x in (s.lower, s.upper) if x]
-        initial_state.warn_of_limits(stops, q, is_stop=True)
-    initial_state.warn_of_limits(ends, q)
 
 
 def _contacts(model: Model, contacts: Any, closures: str) -> ContactsOfRun | None:

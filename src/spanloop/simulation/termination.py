@@ -51,7 +51,7 @@ def event_met(events: Events, j: int, t: float) -> Outcome:
 def met_at_start(events: Events, values: np.ndarray, t: float = 0.0) -> Outcome | None:
     """The outcome of a run in which a condition is not positive at its start; values (events,) there.
 
-    Limits are left out: a joint that starts beyond one may come inside (initial_state.warn_of_limits).
+    Limits are left out: a joint that starts beyond one may come inside (initial_state.note_on_limits).
     """
     for j in range(len(events.limits), len(events)):
         if np.isnan(values[j]):

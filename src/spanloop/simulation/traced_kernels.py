@@ -153,12 +153,17 @@ def hint_of_inputs(function: Callable[..., Any]) -> str:
     return ". The function is called as (t, q, v); to read u it takes four arguments by name, without defaults"
 
 
-def arguments(function: Callable[..., Any], what: str, counts: tuple[int, ...] = (3,), names: str = "tqvu") -> int:
-    """How many of these numbers of arguments a function takes, the first that fits; names: a letter each."""
+def arguments(
+    function: Callable[..., Any], what: str, counts: tuple[int, ...] = (3,), names: Sequence[str] = "tqvu"
+) -> int:
+    """How many of these numbers of arguments a function takes, the first that fits; names: of the arguments.
+
+    A function whose arguments Python does not tell, as of some compiled ones, takes the first of the numbers.
+    """
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return 3
+        return counts[0]
     for count in counts:
         with contextlib.suppress(TypeError):
             signature.bind(*range(count))
