@@ -390,12 +390,46 @@ print("parted")
 """
 
 
-@pytest.mark.slow
-def test_shard_map_divides_a_batch_among_devices_and_gradients_are_right():
+EXPLICIT = """
+import numpy as np, jax, jax.numpy as jnp, spanloop as sl, spanloop.jax
+from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
+
+jax.config.update("jax_enable_x64", True)
+mesh = jax.make_mesh((2,), ("i",), axis_types=(AxisType.Explicit,))
+f = spanloop.jax.forward_dynamics(sl.zoo.puma())
+numbers = [np.random.default_rng(k).normal(size=(8, 6)) for k in range(3)]
+numbers[2] = numbers[2][0]
+loss = lambda q, v, tau: ((f(q, v, tau) - v) ** 2).sum()
+by_all = jax.grad(loss, argnums=(0, 1, 2))
+expected = by_all(*numbers)
+with (getattr(jax, "set_mesh", None) or jax.sharding.use_mesh)(mesh):
+    given = [jax.device_put(x, NamedSharding(mesh, P(*spec))) for x, spec in zip(numbers, ("i", "i", ()), strict=True)]
+    for found in (by_all(*given), jax.jit(by_all)(*given)):
+        for a, b, x in zip(found, expected, given, strict=True):
+            assert np.allclose(a, b, rtol=1e-12)
+            assert jax.typeof(a).sharding.spec == jax.typeof(x).sharding.spec
+    push = lambda d: jax.jvp(lambda q: f(q, *given[1:]), (given[0],), (d,))[1]
+    back = jax.linear_transpose(push, given[0])(jnp.ones((8, 6)))[0]
+    assert jax.typeof(back).sharding.spec == P("i", None)
+print("spread")
+"""
+
+
+def printed_on_two_devices(script: str) -> str:
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
     environment = {**os.environ, **flags, "PYTHONPATH": str(Path(sl.__file__).parents[1])}
-    done = subprocess.run([sys.executable, "-c", PARTS], env=environment, capture_output=True, text=True, timeout=300)
-    assert done.stdout == "parted\n", done.stderr
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=300)
+    return done.stdout or done.stderr
+
+
+@pytest.mark.slow
+def test_shard_map_divides_a_batch_among_devices_and_gradients_are_right():
+    assert printed_on_two_devices(PARTS) == "parted\n"
+
+
+@pytest.mark.slow
+def test_gradients_are_spread_over_an_explicit_mesh_as_their_inputs_are():
+    assert printed_on_two_devices(EXPLICIT) == "spread\n"
 
 
 def lowered(f, given, platform: str) -> str:
