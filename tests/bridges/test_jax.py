@@ -500,6 +500,8 @@ def test_what_does_not_fit_is_refused_with_a_sentence():
                 g(*given)
     with pytest.raises(InputError, match="there is no input 'torque'"):
         f(q, v, torque=tau)
+    with pytest.raises(InputError, match="function is None; expected a name, as 'forward_dynamics'"):
+        bridge.function(model, None)
     with pytest.raises(InputError, match="dtype follows from the arrays"):
         bridge.forward_dynamics(model, dtype="float32")
     with pytest.raises(InputError, match="threads is not for JAX: XLA calls a kernel on one thread"):
