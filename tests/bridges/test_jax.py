@@ -480,6 +480,61 @@ def test_errors_of_handlers_are_errors_of_xla():
             jax.block_until_ready(jax.ffi.ffi_call(f"spanloop.fails{k}", out)(*states(sl.zoo.puma(), 3)))
 
 
+# ---- export
+
+EXPORTED = """
+import sys
+import numpy as np, jax, spanloop as sl, spanloop.jax
+from jax import export
+
+jax.config.update("jax_enable_x64", True)
+f = spanloop.jax.forward_dynamics(sl.zoo.puma())
+gradient = jax.grad(lambda q, v, tau: f(q, v, tau).sum(), argnums=(0, 2))
+(n,) = export.symbolic_shape("n")
+shapes = 3 * [jax.ShapeDtypeStruct((n, 6), "float64")]
+names = spanloop.jax.call_names(gradient, *shapes)
+if sys.argv[1] == "write":
+    checks = [export.DisabledSafetyCheck.custom_call(name) for name in names]
+    program = export.export(jax.jit(gradient), disabled_checks=checks)(*shapes)
+    sys.stdout.buffer.write(program.serialize())
+else:
+    program = export.deserialize(bytearray(sys.stdin.buffer.read()))
+    given = [np.random.default_rng(k).normal(size=(3, 6)) for k in range(3)]
+    found = program.call(*given)
+    assert all(np.array_equal(a, b) for a, b in zip(found, jax.jit(gradient)(*given), strict=True))
+    print("the same")
+"""
+
+
+@pytest.mark.parametrize("count", [(), (1,), (3,), "n"])
+def test_export_takes_the_names_of_calls_and_its_answers_are_the_same(count):
+    from jax import export
+
+    f, given = bridge.forward_dynamics(sl.zoo.puma()), states(sl.zoo.puma(), 3)
+    axes = export.symbolic_shape(count) if isinstance(count, str) else count
+    given = given if isinstance(count, str) else [x[: axes[0]] if axes else x[0] for x in given]
+    shapes = 3 * [jax.ShapeDtypeStruct((*axes, 6), "float64")]
+    names = bridge.call_names(f, *shapes)
+    assert [name.rpartition(".")[0] for name in names] == ["spanloop.forward_dynamics"]
+    with pytest.raises(ValueError, match=names[0]):
+        export.export(jax.jit(f))(*shapes)
+    checks = [export.DisabledSafetyCheck.custom_call(name) for name in names]
+    assert equal(export.export(jax.jit(f), disabled_checks=checks)(*shapes).call(*given), f(*given))
+
+
+@pytest.mark.slow
+def test_another_process_runs_an_exported_program_once_its_calls_are_registered():
+    pytest.importorskip("flatbuffers")
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": os.pathsep.join(sys.path)}
+    data = b""
+    for what, expected in (("write", None), ("read", b"the same\n")):
+        command = [sys.executable, "-c", EXPORTED, what]
+        done = subprocess.run(command, env=environment, input=data, capture_output=True, timeout=300)
+        assert done.returncode == 0, done.stderr.decode()
+        data = done.stdout
+        assert expected in (None, data)
+
+
 # ---- what does not fit
 
 
