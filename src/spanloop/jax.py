@@ -17,12 +17,14 @@ if not hasattr(_jax, "typeof"):
     raise ImportError(f"spanloop.jax needs JAX 0.6.2 or later; found {_jax.__version__}; try: pip install -U jax")
 
 from spanloop.bridges.call_inputs import check_options
+from spanloop.bridges.jax_export import call_names
 from spanloop.bridges.jax_function import JaxFunction
 from spanloop.model import Model
 
 __all__ = [
     "JaxFunction",
     "bias",
+    "call_names",
     "energy",
     "forward_dynamics",
     "function",

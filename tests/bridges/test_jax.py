@@ -390,12 +390,46 @@ print("parted")
 """
 
 
-@pytest.mark.slow
-def test_shard_map_divides_a_batch_among_devices_and_gradients_are_right():
+EXPLICIT = """
+import numpy as np, jax, jax.numpy as jnp, spanloop as sl, spanloop.jax
+from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
+
+jax.config.update("jax_enable_x64", True)
+mesh = jax.make_mesh((2,), ("i",), axis_types=(AxisType.Explicit,))
+f = spanloop.jax.forward_dynamics(sl.zoo.puma())
+numbers = [np.random.default_rng(k).normal(size=(8, 6)) for k in range(3)]
+numbers[2] = numbers[2][0]
+loss = lambda q, v, tau: ((f(q, v, tau) - v) ** 2).sum()
+by_all = jax.grad(loss, argnums=(0, 1, 2))
+expected = by_all(*numbers)
+with (getattr(jax, "set_mesh", None) or jax.sharding.use_mesh)(mesh):
+    given = [jax.device_put(x, NamedSharding(mesh, P(*spec))) for x, spec in zip(numbers, ("i", "i", ()), strict=True)]
+    for found in (by_all(*given), jax.jit(by_all)(*given)):
+        for a, b, x in zip(found, expected, given, strict=True):
+            assert np.allclose(a, b, rtol=1e-12)
+            assert jax.typeof(a).sharding.spec == jax.typeof(x).sharding.spec
+    push = lambda d: jax.jvp(lambda q: f(q, *given[1:]), (given[0],), (d,))[1]
+    back = jax.linear_transpose(push, given[0])(jnp.ones((8, 6)))[0]
+    assert jax.typeof(back).sharding.spec == P("i", None)
+print("spread")
+"""
+
+
+def printed_on_two_devices(script: str) -> str:
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
     environment = {**os.environ, **flags, "PYTHONPATH": str(Path(sl.__file__).parents[1])}
-    done = subprocess.run([sys.executable, "-c", PARTS], env=environment, capture_output=True, text=True, timeout=300)
-    assert done.stdout == "parted\n", done.stderr
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=300)
+    return done.stdout or done.stderr
+
+
+@pytest.mark.slow
+def test_shard_map_divides_a_batch_among_devices_and_gradients_are_right():
+    assert printed_on_two_devices(PARTS) == "parted\n"
+
+
+@pytest.mark.slow
+def test_gradients_are_spread_over_an_explicit_mesh_as_their_inputs_are():
+    assert printed_on_two_devices(EXPLICIT) == "spread\n"
 
 
 def lowered(f, given, platform: str) -> str:
@@ -446,6 +480,61 @@ def test_errors_of_handlers_are_errors_of_xla():
             jax.block_until_ready(jax.ffi.ffi_call(f"spanloop.fails{k}", out)(*states(sl.zoo.puma(), 3)))
 
 
+# ---- export
+
+EXPORTED = """
+import sys
+import numpy as np, jax, spanloop as sl, spanloop.jax
+from jax import export
+
+jax.config.update("jax_enable_x64", True)
+f = spanloop.jax.forward_dynamics(sl.zoo.puma())
+gradient = jax.grad(lambda q, v, tau: f(q, v, tau).sum(), argnums=(0, 2))
+(n,) = export.symbolic_shape("n")
+shapes = 3 * [jax.ShapeDtypeStruct((n, 6), "float64")]
+names = spanloop.jax.call_names(gradient, *shapes)
+if sys.argv[1] == "write":
+    checks = [export.DisabledSafetyCheck.custom_call(name) for name in names]
+    program = export.export(jax.jit(gradient), disabled_checks=checks)(*shapes)
+    sys.stdout.buffer.write(program.serialize())
+else:
+    program = export.deserialize(bytearray(sys.stdin.buffer.read()))
+    given = [np.random.default_rng(k).normal(size=(3, 6)) for k in range(3)]
+    found = program.call(*given)
+    assert all(np.array_equal(a, b) for a, b in zip(found, jax.jit(gradient)(*given), strict=True))
+    print("the same")
+"""
+
+
+@pytest.mark.parametrize("count", [(), (1,), (3,), "n"])
+def test_export_takes_the_names_of_calls_and_its_answers_are_the_same(count):
+    from jax import export
+
+    f, given = bridge.forward_dynamics(sl.zoo.puma()), states(sl.zoo.puma(), 3)
+    axes = export.symbolic_shape(count) if isinstance(count, str) else count
+    given = given if isinstance(count, str) else [x[: axes[0]] if axes else x[0] for x in given]
+    shapes = 3 * [jax.ShapeDtypeStruct((*axes, 6), "float64")]
+    names = bridge.call_names(f, *shapes)
+    assert [name.rpartition(".")[0] for name in names] == ["spanloop.forward_dynamics"]
+    with pytest.raises(ValueError, match=names[0]):
+        export.export(jax.jit(f))(*shapes)
+    checks = [export.DisabledSafetyCheck.custom_call(name) for name in names]
+    assert equal(export.export(jax.jit(f), disabled_checks=checks)(*shapes).call(*given), f(*given))
+
+
+@pytest.mark.slow
+def test_another_process_runs_an_exported_program_once_its_calls_are_registered():
+    pytest.importorskip("flatbuffers")
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": os.pathsep.join(sys.path)}
+    data = b""
+    for what, expected in (("write", None), ("read", b"the same\n")):
+        command = [sys.executable, "-c", EXPORTED, what]
+        done = subprocess.run(command, env=environment, input=data, capture_output=True, timeout=300)
+        assert done.returncode == 0, done.stderr.decode()
+        data = done.stdout
+        assert expected in (None, data)
+
+
 # ---- what does not fit
 
 
@@ -466,6 +555,8 @@ def test_what_does_not_fit_is_refused_with_a_sentence():
                 g(*given)
     with pytest.raises(InputError, match="there is no input 'torque'"):
         f(q, v, torque=tau)
+    with pytest.raises(InputError, match="function is None; expected a name, as 'forward_dynamics'"):
+        bridge.function(model, None)
     with pytest.raises(InputError, match="dtype follows from the arrays"):
         bridge.forward_dynamics(model, dtype="float32")
     with pytest.raises(InputError, match="threads is not for JAX: XLA calls a kernel on one thread"):

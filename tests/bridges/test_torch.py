@@ -132,6 +132,17 @@ def test_second_derivatives_are_refused():
         torch.autograd.gradgradcheck(bridge.forward_dynamics(model), required(states(model, 1)))
 
 
+def test_the_advice_of_the_refusal_makes_a_derivative_a_constant():
+    f, q = bridge.gravity_torques(sl.zoo.puma()), states(sl.zoo.puma(), 1)[0][0]
+    inner = torch.func.grad(lambda q: f(q).sum())
+    with pytest.raises(UnsupportedError, match=r"for a derivative that a loss takes as a constant, detach its inputs$"):
+        torch.func.jvp(inner, (q,), (q,))
+    weights = inner(q)
+    expected = torch.func.grad(lambda q: f(q) @ weights)(q)
+    assert torch.equal(torch.func.grad(lambda q: f(q) @ inner(q.detach()))(q), expected)
+    assert torch.allclose(torch.func.jvp(lambda q: f(q) @ inner(q.detach()), (q,), (q,))[1], expected @ q)
+
+
 def test_vmap_and_jacobians_forward_and_back_agree():
     model = sl.zoo.puma()
     f, (q, v, tau) = bridge.forward_dynamics(model), states(model, 3)
@@ -248,3 +259,19 @@ def test_parameters_of_a_model_are_live_parameters():
     ):
         with pytest.raises(InputError, match=sentence):
             f(*given, parameters)
+
+
+def test_live_parameters_are_on_the_device_of_the_other_inputs_whatever_the_default_is():
+    model = sl.zoo.puma()
+    f, given = bridge.forward_dynamics(model, parameters="live"), states(model, 2)
+    kinds = ({}, {"link3.mass": 7.0}, {"link3.mass": [7.0, 8.0]}, {"link3.mass": np.float64(7.0)}, model.parameters())
+    expected = [f(*given, parameters) for parameters in kinds]
+    with torch.device("meta"):
+        found = [f(*given, parameters) for parameters in kinds]
+    assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+
+
+def test_a_function_that_has_no_name_is_refused_with_a_sentence():
+    for function in (None, 3):
+        with pytest.raises(InputError, match=f"function is {function}; expected a name, as 'forward_dynamics'"):
+            bridge.function(sl.zoo.puma(), function)

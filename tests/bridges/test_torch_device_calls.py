@@ -166,6 +166,9 @@ def test_only_tensors_that_fit_are_read_as_they_are():
     ):
         assert tensors.batch_axes(kernel, [x, x, other]) is None
     assert tensors.batch_axes(kernel, [np.zeros(6)] * 3) is None
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(on_gpu(4, 3, 6), on_gpu(4, 3, 6))
+        assert tensors.batch_axes(kernel, [x, x, dual]) is None
 
 
 def test_packed_arguments_reach_the_driver_as_they_are(monkeypatch):

@@ -111,6 +111,18 @@ def test_forward_derivatives_inside_of_machine_code_of_inductor_agree():
     assert torch.allclose(inside(TAU[0]), expected, rtol=1e-12)
 
 
+@pytest.mark.filterwarnings("error:Dynamo")
+@pytest.mark.parametrize(
+    "transform",
+    [func.vmap, func.jacrev, lambda f: func.grad(lambda t: f(t).sum()), lambda f: lambda t: func.jvp(f, (t,), (t,))[1]],
+    ids=["vmap", "jacrev", "grad", "jvp"],
+)
+def test_dynamo_warns_of_nothing_where_transforms_go_around_a_compiled_function(transform):
+    f = bridge.gravity_torques(MODEL)
+    found = transform(torch.compile(f, backend="aot_eager"))(Q)
+    assert torch.equal(found, transform(f)(Q))
+
+
 def exported(module):
     return torch.export.export(module, (TAU[0],)).module()
 

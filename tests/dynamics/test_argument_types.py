@@ -11,6 +11,7 @@ from spanloop.errors import InputError, UnsupportedError
 
 MODEL = sl.zoo.pendulum()
 ROBOT = sl.Dynamics(MODEL)
+FUNCTION = "expected a name, as 'forward_dynamics', or an expression of operators"
 MADE = "sl.load(file), sl.zoo and sl.Builder make one"
 
 
@@ -52,6 +53,25 @@ MADE = "sl.load(file), sl.zoo and sl.Builder make one"
         ),
         (lambda: sl.Dynamics(MODEL, threads=-1), "threads is -1; expected a whole number, 0 for all cores"),
         (lambda: sl.Dynamics(MODEL, target="cpi"), "target is 'cpi'; did you mean 'cpu'?"),
+        (lambda: sl.Dynamics(MODEL, target=["cpu"]), "target is ['cpu']; expected 'cpu', 'cuda' or 'python'"),
+        (
+            lambda: sl.simulate(MODEL, duration=1.0, target="gpu"),
+            "target is 'gpu'; expected 'cpu' or 'cuda'. Try target='cuda'",
+        ),
+        (
+            lambda: sl.Integrator("rk4", target="gpu"),
+            "target is 'gpu'; expected 'cpu' or 'cuda'. Try target='cuda'",
+        ),
+        (
+            lambda: sl.Integrator("rk4", target="python"),
+            "target is 'python', of sl.compile and sl.Dynamics; expected 'cpu' or 'cuda'. Try target='cpu'",
+        ),
+        (lambda: sl.compile(MODEL, None), f"function is None; {FUNCTION}"),
+        (lambda: sl.compile(MODEL, 3), f"function is 3; {FUNCTION}"),
+        (lambda: sl.Dynamics(MODEL).kernel(["bias"]), f"function is ['bias']; {FUNCTION}"),
+        (lambda: sl.Dynamics(MODEL).jvp(None, {"q": [0.0]}, {"q": [0.0]}), f"function is None; {FUNCTION}"),
+        (lambda: sl.Dynamics(MODEL).vjp(["bias"], {"q": [0.0]}, [1.0]), f"function is ['bias']; {FUNCTION}"),
+        (lambda: sl.Dynamics(MODEL).derivative(None, {"q": [0.0]}), f"function is None; {FUNCTION}"),
         (
             lambda: sl.simulate(MODEL, duration=1.0, method="RK4"),
             "simulate: method is 'RK4', the name of an integrator; method is the algorithm of forward dynamics. "

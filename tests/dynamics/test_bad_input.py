@@ -97,7 +97,8 @@ CASES = {
     "objects": (
         lambda: robot().gravity_torques(np.zeros(6, dtype=object)),
         InputError,
-        "gravity_torques: q holds entries of type object (ragged rows?); expected real numbers of shape (..., 6)",
+        "gravity_torques: q holds Python objects of type int; expected real numbers of shape (..., 6). "
+        "Try q.astype(float)",
     ),
     "times": (
         lambda: robot().gravity_torques(np.zeros(6, dtype="m8[s]")),

@@ -109,6 +109,7 @@ WRONG = [
     ({"integrator": "DOP853"}, "environments take steps of one length"),
     ({"integrator": "rk5"}, "integrator is 'rk5'; did you mean 'rk4'"),
     ({"autoreset_mode": "SameSteps"}, "autoreset_mode is 'SameSteps'; did you mean 'SameStep'?"),
+    ({"target": "gpu"}, "target is 'gpu'; expected 'cpu' or 'cuda'. Try target='cuda'"),
     ({"target": "cudaa"}, "target is 'cudaa'; did you mean 'cuda'?"),
     ({"parameters": "live"}, "parameters has shape () of <U4; expected (..., 35), packed as model.parameters()"),
     (

@@ -77,7 +77,7 @@ def _shapes(*inputs: Any, call: Call) -> list[Any]:
 
 
 def _like(aval: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """An abstract array that varies over the same axes of a mesh as another."""
+    """An abstract array that varies over the same axes of a mesh as another, and is not spread over explicit ones."""
     sharding = aval.sharding.update(spec=PartitionSpec(*(None for _ in shape)))
     return aval.update(shape=shape, dtype=dtype, weak_type=False, sharding=sharding)
 
@@ -98,6 +98,7 @@ def _lowered(ctx: Any, *operands: Any, call: Call, platform: str | None) -> Any:
     found, status, *_ = jax.ffi.ffi_lowering(name)(ctx.replace(avals_out=[answer, marks, *more]), *operands)
     if call.mode == "vjp":
         weights = ctx.avals_in[-1]
+        weights = _like(weights, weights.shape, weights.dtype)
         rule = mlir.lower_fun(_zero_without_weights, multiple_results=False)
         (found,) = rule(ctx.replace(avals_in=[answer, weights], avals_out=[answer]), found, operands[-1])
     return [found, status]
@@ -204,15 +205,24 @@ def _transposed(cotangents: Sequence[Any], *inputs: Any, call: Call) -> list[Any
 
 
 def _summed(x: Any, aval: Any) -> Any:
-    """A cotangent in the shape of what it belongs to."""
-    return x.sum(tuple(range(x.ndim - 1))) if x.ndim > len(aval.shape) else x
+    """A cotangent in the shape of what it belongs to, and spread over the explicit axes of a mesh as that is."""
+    x = x.sum(tuple(range(x.ndim - 1))) if x.ndim > len(aval.shape) else x
+    return x if jax.typeof(x).sharding.spec == aval.sharding.spec else _reshard(x, aval.sharding)
 
 
 ad.primitive_jvps[spanloop_p] = _differentiated
 ad.primitive_transposes[spanloop_p] = _transposed
 
 
-# ---- shard_map
+# ---- devices
+
+
+def _reshard(x: Any, sharding: Any) -> Any:
+    if hasattr(jax.sharding, "reshard"):
+        return jax.sharding.reshard(x, sharding)
+    from jax.experimental.shard import reshard  # earlier versions of JAX
+
+    return reshard(x, sharding)
 
 
 def _equally_varying(inputs: Sequence[Any]) -> list[Any]:

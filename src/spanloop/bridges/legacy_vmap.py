@@ -22,6 +22,8 @@ def mapped_one_axis(
 
     trailing: how many last axes of each are no batch axes.
     """
+    if torch.compiler.is_dynamo_compiling():  # which has no such tensors, and warns of what it cannot trace
+        return compute(*tensors)
     batched = [is_legacy_batchedtensor(x) for x in tensors]
     if not any(batched):
         return compute(*tensors)

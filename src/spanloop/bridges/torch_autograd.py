@@ -102,5 +102,5 @@ def second_derivatives(kernels: Kernels) -> UnsupportedError:
     """The refusal."""
     return UnsupportedError(
         f"{kernels.name}: second derivatives are not supported; the derivative of this function has none of its own. "
-        "Try torch.func.jvp or differences of first derivatives"
+        "Try differences of first derivatives; for a derivative that a loss takes as a constant, detach its inputs"
     )

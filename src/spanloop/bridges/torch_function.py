@@ -63,12 +63,12 @@ class TorchFunction:
             return x
         known = self.model.parameters()
         if isinstance(x, Parameters):
-            return torch.as_tensor(check_parameters(self.name, x, known)).to(like)
-        own = torch.as_tensor(known.values).to(like)
+            return _like(like, check_parameters(self.name, x, known))
+        own = _like(like, known.values)
         if not x:
             return own
         places = torch.tensor([known.index(n) for n in x], device=like.device)
-        given = named_values(self.name, x, lambda y: torch.as_tensor(y).to(like))
+        given = named_values(self.name, x, lambda y: _like(like, y))
         try:
             values = torch.stack(torch.broadcast_tensors(*given), -1)
         except RuntimeError:
@@ -91,3 +91,8 @@ class TorchFunction:
                 f"{self.name}: {name} is {x.dtype} on {x.device}, {self.inputs[0]} {first.dtype} on {first.device}; "
                 "expected one dtype and one device"
             )
+
+
+def _like(like: torch.Tensor, x: Any) -> torch.Tensor:
+    """Numbers as a tensor of the dtype and on the device of another, whatever torch.set_default_device says."""
+    return x.to(like) if isinstance(x, torch.Tensor) else torch.as_tensor(x, dtype=like.dtype, device=like.device)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 import torch
@@ -24,6 +23,7 @@ from spanloop.errors import InputError
 _Tensors = Sequence[torch.Tensor]
 _Names = tuple[str, ...]
 _functions: dict[str, Kernels] = {}  # by key: those made in this process
+_disabled: dict[Callable[..., Any], Callable[..., Any]] = {}  # by function: the same, not traced by Dynamo
 library = torch.library.Library("spanloop", "DEF")
 for _schema in (
     "evaluate(Tensor[] inputs, str key, bool quiet) -> Tensor",
@@ -113,13 +113,11 @@ def _untraced(compute: Callable[..., Any]) -> Callable[..., Any]:
     Where torch.compile gives up a graph, as for duals in torch 2.15, it traces what the call calls instead: this
     package. Dynamo takes seconds to import, and is there if anything was compiled.
     """
-    return _disabled(compute) if "torch._dynamo" in sys.modules else compute
-
-
-@cache
-def _disabled(compute: Callable[..., Any]) -> Callable[..., Any]:
-    found: Callable[..., Any] = torch.compiler.disable(compute)
-    return found
+    if "torch._dynamo" not in sys.modules:
+        return compute
+    if compute not in _disabled:  # no functools.cache, of which Dynamo warns
+        _disabled[compute] = torch.compiler.disable(compute)
+    return _disabled[compute]
 
 
 def _flat(kernels: Kernels, weights: torch.Tensor) -> torch.Tensor:

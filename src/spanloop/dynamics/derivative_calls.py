@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spanloop.compiler.runtime.arrays import checked_out, converted, written
+from spanloop.compiler.runtime.foreign_arrays import as_numpy
 from spanloop.compiler.runtime.nan_rows import OneWarning
 from spanloop.derivatives.batched_directions import in_every_direction
 from spanloop.derivatives.closed_dynamics import ClosedDerivatives, along_closed_motions, as_computed
@@ -20,6 +21,7 @@ from spanloop.derivatives.tree_dynamics import FORWARD, INVERSE, tree_kernel
 from spanloop.dynamics.kernel_calls import ByName, KernelCalls
 from spanloop.errors import InputError, UnsupportedError, nearest
 from spanloop.kernels.derivative_spec import SWITCHES, WEIGHTS
+from spanloop.kernels.spec import check_function
 from spanloop.loops import arguments
 from spanloop.loops.independent_dofs import Dofs
 from spanloop.model import Model
@@ -63,6 +65,7 @@ class DerivativeCalls(KernelCalls):
         >>> power.shape  # of the kinetic and of the potential energy
         (2,)
         """
+        check_function(function)
         if not isinstance(directions, Mapping) or not directions:
             raise InputError(f"{function}: directions is {directions!r}; expected {{'q': dq (..., nv), ...}}")
         given = _Given(self, function, inputs, tuple(directions), active_loops, loop_accelerations, options)
@@ -94,7 +97,7 @@ class DerivativeCalls(KernelCalls):
         given = _Given(self, function, inputs, wrt, active_loops, loop_accelerations, options)
         kernel = self._kernel(function, derivative="vjp", wrt=given.wrt, **given.options)
         shape = self._kernel(function, **given.options).shape
-        w = np.asarray(weights, float)
+        w = as_numpy(function, WEIGHTS, weights, f"(..., {', '.join(map(str, shape))})").astype(float, copy=False)
         if w.shape[w.ndim - len(shape) :] != shape:
             raise InputError(f"{function}: {WEIGHTS} has shape {w.shape}; expected (..., {', '.join(map(str, shape))})")
         flat = w.reshape(*w.shape[: w.ndim - len(shape)], math.prod(shape))
@@ -323,6 +326,7 @@ class _Given:
         loop_accelerations: ByName | None,
         options: dict[str, Any],
     ):
+        check_function(function)
         if not isinstance(inputs, Mapping):
             raise InputError(f"{function}: inputs is a {type(inputs).__name__}; expected {{'q': q, 'v': v, ...}}")
         _refuse_other_functions(robot.model, function, options)

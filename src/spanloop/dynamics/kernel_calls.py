@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spanloop.kernels import compile
+from spanloop.kernels.spec import check_function
 from spanloop.loops import arguments
 from spanloop.model import Model
 from spanloop.types import Array
@@ -77,6 +78,7 @@ class KernelCalls:
 
         function: a name of the catalog, e.g. "forward_dynamics". options: as of sl.compile, e.g. frame="tool".
         """
+        check_function(function)
         return self._kernel(function, **options)
 
     def _loop_inputs(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spanloop.errors import InputError
+from spanloop.math.torch_duals import refuse_tangents
 
 
 def at_body_origins(robot: Any, q: ArrayLike, forces: Mapping[str, ArrayLike], function: str) -> dict[str, np.ndarray]:
@@ -19,6 +20,7 @@ def at_body_origins(robot: Any, q: ArrayLike, forces: Mapping[str, ArrayLike], f
     out: dict[str, np.ndarray] = {}
     for name, given in forces.items():
         frame = model.frame(name)
+        refuse_tangents(function, f"the force at {name!r}", given)
         try:
             six = np.asarray(given, dtype=float)
         except (TypeError, ValueError):

@@ -16,7 +16,7 @@ from spanloop.algorithms import catalog
 from spanloop.compiler.lower import Division, Operations, Part
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.kernels.lowering import chain_parts
-from spanloop.kernels.spec import KernelSpec, check_target, checked_model, refuse_threads_of_gpu
+from spanloop.kernels.spec import KernelSpec, check_function, check_target, checked_model, refuse_threads_of_gpu
 from spanloop.model import Model
 from spanloop.sweeps.operators import Operator
 from spanloop.sweeps.vectors import Vector
@@ -115,6 +115,7 @@ def compile(
     """
     origin = functools.partial(compile, **locals())
     checked_model(model, "compile")
+    check_function(function)
     if chain_threads is True or chain_threads != 1:
         lowering = _lowering_for_chains(target, lowering)
     spec: KernelSpec | DerivativeSpec

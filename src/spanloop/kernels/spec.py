@@ -41,7 +41,8 @@ _OTHER_NAMES = {
     "torch": "import spanloop.torch",
 }
 _FILES = {"c": "arm.c", "wasm": "arm.mjs"}  # that leave Python: what sl.export writes for them
-TARGETS = ("cpu", "cuda", "python")
+TARGETS = ("cpu", "cuda", "python")  # of kernels
+RUN_TARGETS = ("cpu", "cuda")
 CHOICES = {
     "parameters": ("baked", "live"),
     "on_singular": ("raise", "minimum_norm"),
@@ -479,6 +480,14 @@ def checked_model(model: Any, owner: str) -> Model:
     return model
 
 
+def check_function(function: Any) -> None:
+    """Refuse what names no function and is no expression of operators."""
+    if not isinstance(function, str | Operator | Vector):
+        raise InputError(
+            f"function is {function!r:.80}; expected a name, as 'forward_dynamics', or an expression of operators"
+        )
+
+
 def check_call_options(dtype: Any, threads: Any, target: Any, on_singular: Any) -> None:
     """Refuse options of every kernel of a Dynamics that no kernel has."""
     from spanloop.compiler.runtime.kernel import checked_dtype, checked_threads
@@ -496,17 +505,24 @@ def refuse_threads_of_gpu(threads: Any, target: Any) -> None:
         raise InputError(f"threads is {threads!r}, for target 'cpu'; target is 'cuda', where each state has a thread")
 
 
-def check_target(target: Any) -> None:
-    """Refuse a target that kernels are not compiled for."""
+def check_target(target: Any, known: Sequence[str] = TARGETS) -> None:
+    """Refuse a target that kernels, or runs (known: RUN_TARGETS), are not compiled for."""
+    if target in known:
+        return
+    *others, last = map(repr, known)
+    expected = f"{', '.join(others)} or {last}"
+    if not isinstance(target, str):
+        raise InputError(f"target is {target!r}; expected {expected}")
     if target in _OTHER_NAMES:
-        raise InputError(f"target is {target!r}; expected 'cpu', 'cuda' or 'python'. Try {_OTHER_NAMES[target]}")
+        raise InputError(f"target is {target!r}; expected {expected}. Try {_OTHER_NAMES[target]}")
+    if target in TARGETS:
+        raise InputError(f"target is {target!r}, of sl.compile and sl.Dynamics; expected {expected}. Try target='cpu'")
     if target in _FILES:
         raise UnsupportedError(
             f"target {target!r} leaves Python: sl.export(model, functions, {_FILES[target]!r}) writes it; "
-            "kernels that Python calls are of target 'cpu', 'cuda' or 'python'"
+            f"what Python calls is of target {expected}"
         )
-    if target not in TARGETS:
-        raise InputError(f"target is {target!r}; {nearest(str(target), TARGETS)}")
+    raise InputError(f"target is {target!r}; {nearest(target, known)}")
 
 
 def _checked_options(

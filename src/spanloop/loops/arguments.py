@@ -12,6 +12,7 @@ from spanloop.algorithms.papers.kreutz_rodriguez import grasps
 from spanloop.errors import InputError, Reason, Refusal, StateError, nearest
 from spanloop.kernels.row_masks import row_masks
 from spanloop.math.spatial import Motion
+from spanloop.math.torch_duals import refuse_tangents
 from spanloop.model import Model
 from spanloop.model.parts import Loop
 
@@ -119,6 +120,7 @@ def forces_in_order(
             raise InputError(f"{argument} names {name!r}, which is not {kind}; {nearest(name, names)}")
         if np.shape(six)[-1:] != (6,):
             raise InputError(f"{subject} {name!r} has shape {np.shape(six)}; expected (..., 6), [torque; force]")
+        refuse_tangents(subject.partition(":")[0], f"{subject.partition(': ')[2]} {name!r}", six)
     ordered = tuple(sorted(forces, key=names.index))
     return ordered, joined([forces[n] for n in ordered])
 
@@ -160,6 +162,8 @@ def loop_acceleration_rows(
         )
     driven = [x for x in model.loops if x.driven]
     _check_names(named, [x.name for x in driven], f"{function}: loop_accelerations", "a driven loop")
+    for name, given in named.items():
+        refuse_tangents(function, f"the acceleration of loop {name!r}", given)
     for x in driven:
         if x.name in named and np.shape(named[x.name])[-1:] != (x.kind.nv,):
             raise InputError(
@@ -295,6 +299,7 @@ def _checked_force(loop: Loop, force, function: str) -> np.ndarray:
     n, shape = len(motion(loop)), np.shape(force)
     if shape[-1:] != (n,):
         raise InputError(f"{function}: the force of loop {loop.name!r} has shape {shape}; expected (..., {n})")
+    refuse_tangents(function, f"the force of loop {loop.name!r}", force)
     numbers = np.asarray(force, float)
     if numbers.ndim == 1 and not np.isfinite(numbers).all():
         k = int(np.argmax(~np.isfinite(numbers)))

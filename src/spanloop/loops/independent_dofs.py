@@ -22,6 +22,7 @@ from spanloop.loops.batching import Computed, Refusals, Robot, faulty_states, on
 from spanloop.loops.closure_errors import mechanism_of
 from spanloop.loops.constraint_rank import RANK, Structure, by_assembly, in_general, rank, singular_values, structure
 from spanloop.loops.motion_refusals import open_loops, opening_velocities
+from spanloop.math.torch_duals import refuse_tangents
 from spanloop.model import Model
 
 _PASSIVE, _ACTUATED, _DRIVEN, _NAMED = range(4)
@@ -207,6 +208,7 @@ def _rates(
     chosen = resolved(robot, q, [*rates, *still], name, 'as {"joint": ...}')
     columns = []
     for joint, numbers in rates.items():
+        refuse_tangents(name, f"the rate of {joint!r}", numbers)
         x = np.asarray(numbers, dtype=float)
         columns.append(x[..., None] if len(dofs_called(robot.model, joint)) == 1 else x)
     columns.append(np.zeros(len(still)))

@@ -11,6 +11,7 @@ import numpy as np
 
 from spanloop.errors import InputError, nearest
 from spanloop.joints import CLOSURE_KINDS, JointKind
+from spanloop.math.torch_duals import refuse_tangents
 from spanloop.math.vector3 import IDENTITY3
 from spanloop.model.exact_rotations import rotation_of_angles
 from spanloop.model.parts import Coupling, Geometry, Placement
@@ -207,9 +208,10 @@ def by_name(model: Model, given: Mapping[str, Any], start: np.ndarray, what: str
     for joint, value in given.items():
         kind = model.joint(joint).kind
         n = kind.nq if what == "q" else kind.nv
+        refuse_tangents(owner, f"{what}[{joint!r}]", value)
         try:
             array = np.atleast_1d(np.asarray(value))
-        except ValueError:
+        except (ValueError, RuntimeError):  # rows of several lengths, tensors that require grad
             array = np.empty(0, dtype=object)
         if array.dtype.kind not in "fiu" or array.shape[-1] != n:
             one = "a number" if n == 1 else f"{n} numbers"

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from spanloop.compiler.runtime.foreign_arrays import as_numpy
 from spanloop.errors import InputError, Reason, Refusal, StateError, listed, nearest
 from spanloop.loops.arguments import loop_inputs
+from spanloop.math.torch_duals import refuse_tangents
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters, impossible
 from spanloop.simulation.controllers import Callback, NamedFloats
@@ -175,7 +177,7 @@ def inputs_of(model: Model, tau: Any, controller: Any, inputs: Any, forces: Any 
         return Inputs((), np.zeros((1, 0)), exist=False)
     if isinstance(value, Mapping):
         value = torques_by_name(model, value)
-    array = np.asarray(value)
+    array = as_numpy("simulate", name, value, "(..., n)")
     if array.dtype.kind not in "fiub" or not array.ndim:
         raise InputError(f"{name} holds {array.dtype} of shape {array.shape}; expected real numbers (..., n)")
     if not own and array.shape[-1] != model.nv:
@@ -214,7 +216,7 @@ def torques_by_name(model: Model, torques: Mapping[str, Any]) -> np.ndarray:
     rows: dict[str, np.ndarray] = {}
     for name, value in torques.items():
         n = model.joint(name).kind.nv
-        found = np.asarray(value)
+        found = as_numpy("simulate", f"tau[{name!r}]", value, "(steps,)" if n == 1 else f"(..., {n})")
         if found.dtype.kind not in "fiub" or (n != 1 and found.shape[-1:] != (n,)):
             what = f"shape {found.shape}" if found.dtype.kind in "fiub" else f"entries of type {found.dtype}"
             one, axis = ("one number", "") if n == 1 else (f"{n} numbers", f", {n}")
@@ -244,6 +246,7 @@ def constant_forces(model: Model, forces: Mapping[str, Any]) -> Callable[..., di
     for body, six in forces.items():
         if body not in known:
             raise InputError(f"forces names {body!r}, which is not a body; {nearest(body, known)}")
+        refuse_tangents("simulate", f"the force on {body!r}", six)
         if np.shape(six) != (6,):
             raise InputError(
                 f"the force on {body!r} has shape {np.shape(six)}; expected six numbers, [torque; force]. "
@@ -281,7 +284,8 @@ def constants(model: Model, loops: Closures, parameters: Any, active: Iterable[s
 
 def _parameters(model: Model, parameters: Any) -> np.ndarray:
     count = len(Parameters.of(model))
-    values = np.asarray(getattr(parameters, "values", parameters))
+    given = parameters.values if isinstance(parameters, Parameters) else parameters
+    values = as_numpy("simulate", "parameters", given, f"(..., {count})")
     if values.dtype.kind not in "fiub" or values.shape[-1:] != (count,):
         raise InputError(
             f"parameters has shape {values.shape} of {values.dtype}; "

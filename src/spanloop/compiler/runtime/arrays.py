@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,8 @@ def converted(function: str, name: str, size: int, x, dtype: np.dtype) -> np.nda
         raise InputError(f"{function}: {name} has masked entries; fill them first, for example with x.filled(nan)")
     if a.dtype.kind not in "fiub":
         what = f"is a {type(x).__name__}" if a.dtype.kind == "O" and a.ndim == 0 else f"holds {_kind(a)}"
-        raise InputError(f"{function}: {name} {what}; expected real numbers of shape (..., {size})")
+        expected = f"expected real numbers of shape (..., {size}){_advice(name, x, a)}"
+        raise InputError(f"{function}: {name} {what}; {expected}")
     if a.ndim == 0 or a.shape[-1] != size:
         raise InputError(f"{function}: {name} has shape {a.shape}; expected (..., {size})")
     with np.errstate(over="ignore"):  # a double too large for float32 becomes inf, which the kernel reports
@@ -32,7 +34,23 @@ def _kind(a: np.ndarray) -> str:
         return "complex numbers"
     if a.dtype.kind in "US":
         return "text"
-    return f"entries of type {a.dtype} (ragged rows?)" if a.dtype.kind == "O" else f"entries of type {a.dtype}"
+    if a.dtype.kind != "O" or not a.size:
+        return f"entries of type {a.dtype}"
+    kinds = {type(entry).__name__: entry for entry in a.flat}
+    rows = any(isinstance(entry, Sized) and not isinstance(entry, str | bytes) for entry in kinds.values())
+    return f"Python objects of type {', '.join(sorted(kinds)[:3])}" + (" (ragged rows?)" if rows else "")
+
+
+def _advice(name: str, x: Any, a: np.ndarray) -> str:
+    """How objects become numbers, where they do."""
+    if a.dtype.kind != "O" or not a.ndim:
+        return ""
+    try:
+        are_numbers = np.isfinite(a.astype(float)).all()  # None becomes NaN
+    except (TypeError, ValueError):
+        return ""
+    call = f"{name}.astype(float)" if hasattr(x, "astype") else f"numpy.array({name}, float)"
+    return f". Try {call}" if are_numbers else ""
 
 
 def leading_shape(function: str, names: Sequence[str], arrays: Sequence[np.ndarray]) -> tuple[int, ...]:

@@ -18,6 +18,7 @@ import numpy as np
 from spanloop.compiler.runtime import dlpack
 from spanloop.compiler.runtime.dlpack import CPU, CUDA, CUDA_HOST, CUDA_MANAGED
 from spanloop.errors import InputError
+from spanloop.math.torch_duals import refuse_tangents
 
 _DEVICES = {CPU: "the CPU", CUDA: "a CUDA device", CUDA_HOST: "pinned host memory", CUDA_MANAGED: "CUDA managed memory"}
 
@@ -115,6 +116,7 @@ def borrowed(where: str, name: str, x: Any, *, stream: int | None = None) -> Dev
     where, name: begin the sentence of an error. stream: handle of the CUDA stream on which the numbers will be read;
     a DLPack source makes them ready for it, of other sources the answer's `stream` is to be waited for.
     """
+    refuse_tangents(where, name, x)
     try:
         if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
             return _of_dlpack(x, stream)

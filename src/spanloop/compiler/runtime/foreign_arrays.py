@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from spanloop.errors import InputError
+from spanloop.math.torch_duals import WITH_DERIVATIVES, is_tensor, is_traced, refuse_tangents
 
 
 def as_numpy(where: str, name: str, x: Any, expected: str) -> np.ndarray:
@@ -14,30 +15,41 @@ def as_numpy(where: str, name: str, x: Any, expected: str) -> np.ndarray:
 
     An object on the CPU that has only DLPack is read, too. where, name: begin the sentence; expected: its shape.
     """
+    if isinstance(x, np.ndarray):
+        return np.asarray(x)
     try:
+        refuse_tangents(where, name, x)
         found = np.asarray(x)
         return np.from_dlpack(x) if found.dtype.kind == "O" and hasattr(x, "__dlpack__") else found
+    except InputError:
+        raise
     except Exception as error:
         raise InputError(f"{where}: {name} {_fault(x, error)}; expected numbers of shape {expected}") from None
 
 
+def _kind(x: Any) -> str:
+    """ "is a torch.Tensor"."""
+    return f"is a {type(x).__module__.partition('.')[0]}.{type(x).__name__}"
+
+
 def _fault(x: Any, error: Exception) -> str:
     """What x is, and what to do with it: "is a torch.Tensor that requires grad (...)"."""
-    kind = f"{type(x).__module__.partition('.')[0]}.{type(x).__name__}"
     if isinstance(x, list | tuple):
         return "cannot be made an array"
     if any(c.__name__ == "Tracer" and c.__module__.startswith("jax") for c in type(x).__mro__):
         return "is traced by JAX, as inside jit, grad or vmap (spanloop.jax has functions of models for these)"
-    if getattr(x, "requires_grad", False) is True:
+    if is_tensor(x) and is_traced(x):
         return (
-            f"is a {kind} that requires grad (give its .detach() for numbers alone; spanloop.torch has functions "
-            "of models with derivatives)"
+            "is traced by PyTorch, as inside torch.func.vmap, jvp or grad, or torch.compile (spanloop.torch has "
+            "functions of models for these)"
         )
+    if getattr(x, "requires_grad", False) is True:
+        return f"{_kind(x)} that requires grad (give its .detach() for numbers alone; {WITH_DERIVATIVES})"
     if "bfloat16" in str(getattr(x, "dtype", "")):
-        return f"is a {kind} of bfloat16, which NumPy does not have (give its .float() or .double())"
+        return f"{_kind(x)} of bfloat16, which NumPy does not have (give its .float() or .double())"
     if _is_elsewhere(x):
-        return f"is a {kind} on another device (copy it to the CPU, or use target='cuda', which reads arrays on a GPU)"
-    return f"is a {kind} that NumPy cannot read ({str(error).partition(chr(10))[0][:120]})"
+        return f"{_kind(x)} on another device (copy it to the CPU, or use target='cuda', which reads arrays on a GPU)"
+    return f"{_kind(x)} that NumPy cannot read ({str(error).partition(chr(10))[0][:120]})"
 
 
 def _is_elsewhere(x: Any) -> bool:

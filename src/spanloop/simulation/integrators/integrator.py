@@ -16,7 +16,7 @@ from spanloop.compiler.runtime.kernel import checked_threads
 from spanloop.compiler.runtime.rollout import Rollout
 from spanloop.errors import InputError, nearest
 from spanloop.kernels import of_model, source_hash
-from spanloop.kernels.spec import refuse_threads_of_gpu
+from spanloop.kernels.spec import RUN_TARGETS, check_target, refuse_threads_of_gpu
 from spanloop.simulation.events.endings import Events
 from spanloop.simulation.events.switched_start import conditions_key
 from spanloop.simulation.integrators import euler, implicit, midpoint, runge_kutta
@@ -32,7 +32,6 @@ FIXED_STEP: dict[str, Callable[[ScheduleBuilder], None]] = {
 ORDER = {"rk4": 4, "euler": 1, "midpoint": 2, "implicit": 2}
 AUTO = "auto"  # rk4, or implicit where joints are stiff for the step
 FINEST = {"float64": 1e-13, "float32": 1e-6}  # rad or m: an accuracy below it is rounding
-TARGETS = ("cpu", "cuda")
 ADAPTIVE = ("DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")  # of SciPy
 
 
@@ -78,8 +77,7 @@ class Integrator:
             raise InputError(f"integrator is {self.name!r}; {nearest(self.name, names)}")
         if self.dtype not in ("float64", "float32"):
             raise InputError(f"dtype is {self.dtype!r}; expected 'float64' or 'float32'")
-        if self.target not in TARGETS:
-            raise InputError(f"target is {self.target!r}; {nearest(str(self.target), TARGETS)}")
+        check_target(self.target, RUN_TARGETS)
         if self.accuracy is not None and not _is_positive(self.accuracy):
             raise InputError(f"accuracy is {self.accuracy!r}; must be positive (rad or m)")
         if self.accuracy is not None and self.accuracy < FINEST[self.dtype]:

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+from spanloop.math.torch_duals import has_tangent
+
 if TYPE_CHECKING:
     from spanloop.compiler.runtime.gpu.kernel import GpuKernel
 
@@ -19,7 +21,7 @@ def batch_axes(kernel: GpuKernel, inputs: Sequence[Any]) -> tuple[int, ...] | No
     """The batch axes of tensors that a kernel can read as they are; None where there is anything else among them.
 
     Tensors are in rows, contiguous, of the kernel's dtype and device, with equal batch axes or one row for all states.
-    Those that need gradients are for spanloop.torch.
+    Those that need gradients or have tangents are for spanloop.torch.
     """
     torch = sys.modules.get("torch")
     if torch is None or kernel.layout != "rows" or not inputs or not isinstance(inputs[0], torch.Tensor):
@@ -29,7 +31,7 @@ def batch_axes(kernel: GpuKernel, inputs: Sequence[Any]) -> tuple[int, ...] | No
     for x, (_, size) in zip(inputs, kernel.inputs, strict=True):
         if not isinstance(x, torch.Tensor) or x.device != device or x.dtype != dtype or x.shape[-1:] != (size,):
             return None
-        if not x.is_contiguous() or (x.requires_grad and torch.is_grad_enabled()):
+        if not x.is_contiguous() or (x.requires_grad and torch.is_grad_enabled()) or has_tangent(x):
             return None
         if x.numel() != size:
             found.add(tuple(x.shape[:-1]))
