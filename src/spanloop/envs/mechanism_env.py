@@ -247,6 +247,12 @@ class MechanismEnv(VectorEnv):
         return self.motion.v
 
     @property
+    def parameters(self) -> np.ndarray | None:
+        """Live parameters (num_envs, p) of the episodes, packed as model.parameters(); None without live ones."""
+        found = self.motion.problem.system.live_parameters(self.motion.problem.constants)
+        return None if found is None else np.array(np.broadcast_to(found, (self.num_envs, found.shape[-1])))
+
+    @property
     def time(self) -> np.ndarray:
         """Time (num_envs,) since each episode began [s]."""
         return self.motion.time

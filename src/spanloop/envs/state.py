@@ -10,8 +10,8 @@ import numpy as np
 
 from spanloop.dynamics import Dynamics
 from spanloop.envs.user_arguments import of_state
-from spanloop.errors import InputError, nearest
-from spanloop.simulation.initial_state import LiveRobot
+from spanloop.errors import InputError, UnsupportedError, nearest
+from spanloop.model import Model
 
 OF_JOINTS, OF_FRAMES = ("q", "v", "cos", "sin"), ("position", "rotation", "pose", "velocity")
 
@@ -21,13 +21,14 @@ class State:
     """The environments after a step, one row each: time (n,), q (n, nq), v (n, nv), action (n, k) and failed (n,).
 
     state["name"] has the quantities of a joint (q, v, cos, sin) or of a frame or body (position, rotation, pose,
-    velocity), in the words of trajectories. action: that of the step, from −1 to 1, zero after a reset; failed: runs
-    that cannot go on. parameters: live ones, (n, p) or (p,), packed as model.parameters(); None without any.
+    velocity), in the words of trajectories; compute("energy", state.q, state.v) is any function of sl.compile. action:
+    that of the step, from −1 to 1, zero after a reset; failed: runs that cannot go on. parameters: live ones, (n, p) or
+    (p,), packed as model.parameters(); None without any.
 
     All arrays are read-only: reward, terminate and observation share them. Copy what is to be changed.
     """
 
-    robot: Dynamics
+    _robot: Dynamics  # with the model's own numbers
     time: np.ndarray
     q: np.ndarray
     v: np.ndarray
@@ -48,6 +49,37 @@ class State:
     def __getitem__(self, name: str) -> StatePart:
         return StatePart(self, name)
 
+    @property
+    def model(self) -> Model:
+        """The mechanism: its names and their places; its numbers are not those of live parameters."""
+        return self._robot.model
+
+    @property
+    def robot(self) -> Dynamics:
+        """The model's sl.Dynamics, whose methods take batches; refused where parameters are live, which it ignores."""
+        if self.parameters is None:
+            return self._robot
+        raise UnsupportedError(
+            "state.robot computes with the model's own numbers, but parameters are live. Use "
+            "state.compute('energy', state.q, state.v), which has those of each environment, with any function of "
+            "sl.compile; state.model has names and places"
+        )
+
+    def compute(self, function: str, *inputs: Any, **options: Any) -> np.ndarray:
+        """A function of sl.compile in each environment, with its own parameters where they are live.
+
+        function: its name, as "energy" or "jacobian". inputs: in its order, as state.q, state.v, with a row for each
+        environment or one for all. options: those of sl.compile that the function takes, as frame="tool".
+
+        >>> def reward(state): return -state.compute("energy", state.q, state.v).sum(axis=1)
+        """
+        if self.parameters is None:
+            found: np.ndarray = self._robot.kernel(function, **options)(*inputs)
+            return found
+        kernel = self._robot.kernel(function, **{**options, "parameters": "live"})
+        found = kernel(*inputs, self.parameters)
+        return found
+
 
 @dataclass(frozen=True)
 class StatePart:
@@ -59,12 +91,12 @@ class StatePart:
     @property
     def q(self) -> np.ndarray:
         """Coordinates (n,) of a joint, or (n, nq) where it has several."""
-        return _single(self.state.q[:, self.state.robot.model.q_slice(self._joint())])
+        return _single(self.state.q[:, self.state.model.q_slice(self._joint())])
 
     @property
     def v(self) -> np.ndarray:
         """Rates (n,) of a joint, or (n, nv)."""
-        return _single(self.state.v[:, self.state.robot.model.v_slice(self._joint())])
+        return _single(self.state.v[:, self.state.model.v_slice(self._joint())])
 
     @property
     def cos(self) -> np.ndarray:
@@ -97,23 +129,21 @@ class StatePart:
         return self._computed("frame_velocity", self.state.q, self.state.v)
 
     def _joint(self) -> str:
-        known = [j.name for j in self.state.robot.model.joints]
+        known = [j.name for j in self.state.model.joints]
         if self.name not in known:
             raise InputError(f"state[{self.name!r}] is no joint; {nearest(self.name, known)}")
         return self.name
 
     def _computed(self, function: str, *inputs: np.ndarray) -> np.ndarray:
-        s = self.state
-        known = frames(s.robot)
+        known = frames(self.state.model)
         if self.name not in known:
             raise InputError(f"state[{self.name!r}] is no frame or body; {nearest(self.name, known)}")
-        robot = s.robot if s.parameters is None else LiveRobot(s.robot, s.parameters)
-        return _read_only(robot.kernel(function, frame=self.name).evaluate(*inputs))
+        return _read_only(self.state.compute(function, *inputs, frame=self.name))
 
 
-def frames(robot: Dynamics) -> list[str]:
+def frames(model: Model) -> list[str]:
     """Names of all frames and bodies."""
-    return [*(f.name for f in robot.model.frames), *robot.model.body_number]
+    return [*(f.name for f in model.frames), *model.body_number]
 
 
 def observing(observation: Any, robot: Dynamics) -> Callable[[State], Any]:
