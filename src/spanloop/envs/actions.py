@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from spanloop.envs.user_arguments import timeless
-from spanloop.errors import InputError, Reason, Refusal, StateError, nearest
+from spanloop.errors import InputError, Reason, Refusal, StateError, listed, nearest
 from spanloop.loops.arguments import dof_names
 from spanloop.model import Model
 
@@ -89,7 +89,7 @@ def _torques(model: Model, actions: Any) -> Actions:
     places, pairs = [], []
     for name in names:
         if name not in dofs:
-            raise InputError(f"actions: {name!r} is no degree of freedom; {nearest(str(name), dofs)}")
+            raise InputError(f"actions: {name!r} is no degree of freedom; {_near(model, name, dofs)}")
         places.append(dofs.index(name))
         given = actions[name] if isinstance(actions, Mapping) else _effort(model, dofs.index(name))
         if given is None:
@@ -100,6 +100,15 @@ def _torques(model: Model, actions: Any) -> Actions:
         pairs.append(_pair(name, given))
     low, high = np.array(pairs).T
     return Actions(tuple(names), low, high, model.nv, tuple(places))
+
+
+def _near(model: Model, name: Any, dofs: list[str]) -> str:
+    """What to write instead: all degrees of freedom of a joint of that name, or the nearest one."""
+    joint = next((j for j in model.joints if j.name == name), None)
+    if joint is None:
+        return nearest(str(name), dofs)
+    own = dofs[model.v_slice(joint.name)]
+    return f"those of joint {name!r} are {listed(map(repr, own))}" if own else f"joint {name!r} has none"
 
 
 def _inputs(actions: Any) -> Actions:

@@ -20,9 +20,10 @@ from spanloop.envs.actions import Actions
 from spanloop.envs.batch_motion import BatchMotion, refused_by
 from spanloop.envs.episode_ends import EpisodeEnds
 from spanloop.envs.fast_spins import Spins
+from spanloop.envs.observations import observing
 from spanloop.envs.random_parameters import RandomParameters
 from spanloop.envs.starts import Starts
-from spanloop.envs.state import State, observing
+from spanloop.envs.state import State
 from spanloop.envs.user_arguments import of_state, one_start
 from spanloop.errors import InputError, SpanloopWarning, UnsupportedError, nearest
 from spanloop.model import Model
@@ -54,8 +55,9 @@ class MechanismEnv(VectorEnv):
             their ranges, in the order of `actions`. There is no time.
         forces: a function (q, v) -> {"body": [torque; force]}, or (q, v, u); u are torques (nv,) [N m or N], or the
             inputs of the controller.
-        observation: names "joint.q", ".v", ".cos", ".sin", "frame.position", ".rotation", ".pose", ".velocity", or a
-            function of the State that returns (n, k); by default all coordinates and velocities.
+        observation: names "joint.q", ".v", ".cos", ".sin" (of its angles), "frame.position", ".rotation", ".pose",
+            ".velocity", or a function of the State that returns (n, k); by default all coordinates and velocities,
+            angles without limits as cosine and sine.
         terminate: a function of the State that returns (n,) booleans, or {"reason": booleans}.
         reset: noise of the start: how far independent coordinates move at most [rad or m] (ball, planar and free joints
             turn and shift by that at most); {"joint": (low, high)}; or a function (random, n) -> q (n, nq) or (q, v).
@@ -135,7 +137,7 @@ class MechanismEnv(VectorEnv):
             )
         self._starts = Starts(self.motion, reset, limits != "ignore")
         self._spins = Spins(self.robot)
-        self._observation = observing(observation, self.robot)
+        self._observation = observing(observation, self.robot.model)
         self._reward, self._ends = of_state(reward, "reward"), EpisodeEnds(self.num_envs, terminate)
         self._most = self._episode_steps(duration)
         self._done = np.ones(self.num_envs, bool)  # ended, and not reset yet
