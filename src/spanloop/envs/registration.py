@@ -6,11 +6,11 @@ from typing import Any
 
 import gymnasium
 
-from spanloop.envs.ball_platform import stewart_balance
-from spanloop.envs.five_bar import five_bar_swing_up
 from spanloop.envs.mechanism_env import MechanismEnv
 from spanloop.envs.single_env import SingleEnv
-from spanloop.envs.walker import linkage_walker
+from spanloop.envs.tasks.ball_platform import stewart_balance
+from spanloop.envs.tasks.five_bar import five_bar_swing_up
+from spanloop.envs.tasks.walker import linkage_walker
 from spanloop.errors import InputError
 
 NAMES = {
