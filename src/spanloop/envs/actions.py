@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from spanloop.compiler.runtime.foreign_arrays import as_numpy
 from spanloop.envs.user_arguments import timeless
 from spanloop.errors import InputError, Reason, Refusal, StateError, listed, nearest
 from spanloop.loops.arguments import dof_names
@@ -40,7 +41,7 @@ class Actions:
 
     def checked(self, actions: Any, n: int, where: str = "step") -> np.ndarray:
         """Actions (n, k) from −1 to 1, clipped to that; one that is not finite is refused. where: begins a message."""
-        found = np.asarray(actions)
+        found = as_numpy(where, "actions", actions, f"({n}, {len(self)})")
         if found.dtype.kind not in "fiu" or found.shape != (n, len(self)):
             what = f"shape {found.shape}" if found.dtype.kind in "fiu" else f"entries of type {found.dtype}"
             raise InputError(

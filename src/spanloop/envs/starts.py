@@ -82,7 +82,7 @@ class Starts:
         q = self.motion.problem.q[0] if q is None else q
         live = self.motion.problem.system.live_parameters(self.motion.constants_of(rows))
         with refused_by("reset"):
-            q, v, leading = initial_state.states(self.robot, q, v, {}, live)
+            q, v, leading = initial_state.states(self.robot, q, v, {}, live, "reset")
         n = len(rows)
         if leading not in ((), (1,), (n,)):
             count = "x".join(map(str, leading))
