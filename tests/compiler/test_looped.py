@@ -130,10 +130,28 @@ def test_float32_and_threads_in_batches():
 def test_what_cannot_be_looped_says_why():
     with says(UnsupportedError, "mass_matrix by composite_body cannot be looped"):
         sl.compile(zoo.puma(), "mass_matrix", lowering="looped")
-    with says(UnsupportedError, "live parameters, external forces and closures need the unrolled form"):
-        sl.compile(zoo.four_bar(), "forward_dynamics", lowering="looped")
+    for model, options, words in (
+        (zoo.four_bar(), {}, "loops and couplings need the unrolled form"),
+        (zoo.puma(), {"parameters": "live"}, "live parameters need the unrolled form"),
+        (zoo.puma(), {"forces": "link6"}, "external forces need the unrolled form"),
+    ):
+        with says(UnsupportedError, f"cannot be looped: {words}"):
+            sl.compile(model, "forward_dynamics", lowering="looped", **options)
     with says(sl.SpanloopError, "lowering is 'folded'; expected 'auto', 'unrolled' or 'looped'"):
         sl.compile(zoo.puma(), "bias", lowering="folded")
+
+
+def test_a_slide_without_limits_on_a_hinge_is_looped_once_it_has_some():
+    def model(**slide):
+        b = sl.Builder("slide on a hinge")
+        for body in ("arm", "load"):
+            b.body(body, 1.0, (0.1, 0.05, -0.03), (0.02, 0.03, 0.025))
+        return b.revolute("hinge", "world", "arm").prismatic("slide", "arm", "load", **slide).build()
+
+    with says(UnsupportedError, "pivots are tested in every state (joints: 'hinge'), which needs the unrolled form"):
+        sl.compile(model(), "forward_dynamics", lowering="looped")
+    kernel = sl.compile(model(limits=(-0.5, 0.5)), "forward_dynamics", lowering="looped")
+    assert isinstance(kernel.plan, Looped)
 
 
 def test_an_empty_answer_is_not_looped():

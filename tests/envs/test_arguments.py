@@ -97,8 +97,17 @@ WRONG = [
     ({"observation": "hinge1.q"}, "observation is 'hinge1.q'; expected names as 'joint.q', or a function"),
     ({"observation": []}, "observation is []; expected names as 'joint.q', or a function of the state"),
     ({"observation": ["hinge1.angle"]}, "observation 'hinge1.angle' is no quantity; expected 'joint.{q,v,cos,sin}'"),
-    ({"observation": ["hinge3.q"]}, "state['hinge3'] is no joint; did you mean 'hinge"),
-    ({"observation": ["top.position"]}, "state['top'] is no frame or body; did you mean 'tip'"),
+    ({"observation": ["hinge3.q"]}, "observation 'hinge3.q': 'hinge3' is no joint; did you mean 'hinge"),
+    ({"observation": ["top.position"]}, "observation 'top.position': 'top' is no frame or body; did you mean 'tip'"),
+    (
+        {"observation": ["tip.q"]},
+        "observation 'tip.q': 'tip' is no joint; it is a frame or body, which has position, rotation, pose, velocity",
+    ),
+    (
+        {"observation": ["hinge1.pose"]},
+        "observation 'hinge1.pose': 'hinge1' is no frame or body; it is a joint, which has q, v, cos, sin",
+    ),
+    ({"observation": lambda s: s["tip"].q}, "state['tip'] is no joint; it is a frame or body, which has position, rot"),
     ({"observation": lambda s: s.q[0]}, "observation returned float64 of shape (2,); expected numbers (2, k)"),
     ({"reset": -1.0}, "reset is -1.0; expected a size of noise [rad or m], {'joint': (low, high)}, or a function"),
     ({"reset": {"hinge": (0, 1)}}, "reset: 'hinge' is no joint of one coordinate; did you mean 'hinge"),
@@ -111,6 +120,7 @@ WRONG = [
     ({"autoreset_mode": "SameSteps"}, "autoreset_mode is 'SameSteps'; did you mean 'SameStep'?"),
     ({"target": "gpu"}, "target is 'gpu'; expected 'cpu' or 'cuda'. Try target='cuda'"),
     ({"target": "cudaa"}, "target is 'cudaa'; did you mean 'cuda'?"),
+    ({"parameters": np.full(35, np.nan)}, "MechanismEnv: parameters holds a number that is not finite; every number"),
     ({"parameters": "live"}, "parameters has shape () of <U4; expected (..., 35), packed as model.parameters()"),
     (
         {"controller": lambda q, v, u: {"hinge1": u[1]}, "actions": {"push": (-1, 1)}},
@@ -263,6 +273,75 @@ def test_a_step_is_refused_before_a_reset_and_with_wrong_actions():
         env.reset(seed=[1, 2])
     with pytest.raises(InputError, match=r"reset_mask is int64 of shape \(2,\); expected booleans \(2,\)"):
         env.reset(options={"reset_mask": np.array([1, 0])})
+
+
+@pytest.mark.parametrize("name", ["q", "v", "time", "parameters", "closure_residual"])
+def test_what_an_episode_has_is_refused_before_the_first_reset(name):
+    env = made(parameters=sl.zoo.pendulum(2).parameters().values)
+    with pytest.raises(InputError, match=f"^{name}: no episode has begun; call reset first"):
+        getattr(env, name)
+    assert np.allclose(env.torques([0.5]), [2.5, 0.0])  # of actions alone
+    env.reset(seed=0)
+    assert len(getattr(env, name)) == 2
+
+
+class RequiresGrad:
+    """As a tensor of PyTorch that requires grad is to NumPy."""
+
+    requires_grad = True
+
+    def __array__(self, *args, **kwargs):
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
+
+
+def test_actions_that_numpy_cannot_read_are_refused_with_what_to_give():
+    env, one = made(), sl.envs.SingleEnv(made(n=1, autoreset_mode="Disabled"))
+    env.reset(seed=0)
+    one.reset(seed=0)
+    for call, name in ((env.step, "step: actions"), (env.torques, "torques: actions"), (one.step, "step: action")):
+        with pytest.raises(InputError, match=rf"{name} is a .* that requires grad \(give its \.detach\(\)"):
+            call(RequiresGrad())
+    with pytest.raises(InputError, match=r"MechanismEnv: the observation is a .* that requires grad"):
+        made(observation=lambda s: RequiresGrad())
+    wrong = made(reward=lambda s: RequiresGrad())
+    wrong.reset(seed=0)
+    with pytest.raises(InputError, match=r"MechanismEnv: the reward is a .* that requires grad"):
+        wrong.step(np.zeros((2, 1)))
+
+
+def test_actions_that_jax_traces_are_refused_with_what_to_use():
+    jax = pytest.importorskip("jax")
+    env = made()
+    env.reset(seed=0)
+    with pytest.raises(InputError, match="step: actions is traced by JAX, as inside jit, grad or vmap"):
+        jax.jit(lambda a: env.step(a)[1])(np.zeros((2, 1)))
+
+
+def test_wrong_starts_of_a_reset_are_refused_in_its_name():
+    env = made()
+    for q, words in (
+        ([0.0], r"reset: q has shape \(1,\); expected \(..., 2\)"),
+        ({"hinge1": [1.0, 2.0]}, r"reset: q\['hinge1'\] is \[1.0, 2.0\]; expected a number"),
+    ):
+        with pytest.raises(InputError, match=f"^{words}"):
+            env.reset(options={"q": q})
+    with pytest.raises(StateError, match=r"^reset: q"):
+        env.reset(options={"q": [0.0, np.nan]})
+
+
+def test_an_environment_warns_in_its_own_name_as_a_simulation_does():
+    model = sl.zoo.four_bar()
+    p = np.tile(model.parameters().values, (2, 1))
+    p[:, model.parameters().index("rocker_hinge.position.x")] *= 1.0002
+    how = {"actions": {"crank_hinge": 1.0}, "reward": lambda s: s.time}
+    with pytest.warns(sl.SpanloopWarning) as found:
+        sl.envs.MechanismEnv(model, 2, q=sl.zoo.four_bar_start(), parameters=p, **how)
+    assert [x.filename for x in found] == [__file__]
+    assert str(found[0].message).startswith("MechanismEnv: the start was brought to the closed loops: loops were open")
+    with pytest.warns(sl.SpanloopWarning, match="^MechanismEnv: joint 'hinge1' starts at 1.5, 0.5 beyond its upper"):
+        made(sl.zoo.pendulum(2).with_joint("hinge1", limits=(-1.0, 1.0)), q=[1.5, 0.0])
+    with pytest.warns(sl.SpanloopWarning, match="^MechanismEnv: the damping of joint 'hinge1' .* asks for steps below"):
+        made(sl.zoo.pendulum(2).with_joint("hinge1", damping=1e4), integrator="rk4")
 
 
 def test_torques_are_of_as_many_numbers_as_an_action_has():

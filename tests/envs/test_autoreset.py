@@ -188,3 +188,14 @@ def test_a_function_of_the_user_that_returns_nan_is_refused():
     env.step(np.zeros((N, 1)))
     with pytest.raises(InputError, match="reward returned nan for environment 0; every number must be finite"):
         env.step(np.zeros((N, 1)))
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "Disabled"])
+def test_an_episode_that_terminates_in_its_last_step_is_not_truncated(mode):
+    """TimeLimit of Gymnasium reports both; docs/envs.md says so."""
+    env = pendulums(2, duration=0.04, terminate=lambda s: (s.time > 0.03) & [True, False], autoreset_mode=mode)
+    env.reset(seed=0)
+    env.step(np.zeros((2, 1)))
+    _, _, terminations, truncations, infos = env.step(np.zeros((2, 1)))
+    assert (terminations.tolist(), truncations.tolist()) == ([True, False], [False, True])
+    assert infos["end_reason"].tolist() == ["terminated", "duration"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import spanloop as sl
-from spanloop.errors import InputError
+from spanloop.errors import InputError, UnsupportedError
 
 gymnasium = pytest.importorskip("gymnasium")
 from gymnasium.utils.env_checker import check_env  # noqa: E402
@@ -108,3 +108,35 @@ def test_gymnasium_is_imported_only_for_environments():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_gymnasium_make_makes_one_environment_without_pictures():
+    name = "spanloop/FiveBarSwingUp-v0"
+    with pytest.raises(
+        InputError, match=r"num_envs is 3. Several: gymnasium.make_vec\('spanloop/FiveBarSwingUp-v0', num"
+    ):
+        gymnasium.make(name, num_envs=3)
+    for make in (gymnasium.make, gymnasium.make_vec):
+        with pytest.raises(
+            UnsupportedError, match=r"render_mode is 'human'; environments draw no pictures. Leave it out"
+        ):
+            make(name, render_mode="human")
+
+
+def test_wrappers_of_observations_need_the_autoreset_that_gymnasium_asks_of_them():
+    """What docs/envs.md says of Gymnasium's own refusals."""
+    plain, normal = wrappers.FlattenObservation, wrappers.NormalizeObservation
+    for wrapper, mode, fits in (
+        (plain, "NextStep", True),
+        (plain, "Disabled", True),
+        (plain, "SameStep", False),
+        (normal, "NextStep", True),
+        (normal, "Disabled", False),
+        (normal, "SameStep", False),
+    ):
+        env = sl.envs.five_bar_swing_up(2, autoreset_mode=mode)
+        if fits:
+            wrapper(env).reset(seed=0)
+        else:
+            with pytest.raises((ValueError, AssertionError), match="autoreset_mode"):
+                wrapper(env)

@@ -265,3 +265,44 @@ def test_every_episode_draws_its_parameters_and_moves_with_them():
         four_bars(3, parameters=lambda random, n: np.ones(n)).reset()
     with pytest.raises(InputError, match=r"parameters returned what no mechanism can have, in row 0: .*must be >= 0"):
         four_bars(3, parameters=lambda random, n: -drawn(random, n)).reset()
+
+
+def hanging(reach, **options):
+    """Two environments of a ball on two hinges above a floor 1.5 m below, with arms of these lengths [m]."""
+    b = sl.Builder("arm").body("arm", 1.0, (0, 0, -0.5), (0.1,) * 3).body("ball", 1.0, (0, 0, 0), (0.1,) * 3)
+    b.revolute("shoulder", "world", "arm", "y").revolute("wrist", "arm", "ball", "y", position=(0, 0, -1.0))
+    floor = ("world", sl.contacts.Plane(position=(0.0, 0.0, -1.5)))
+    model = b.build().with_contact("touch", ("ball", sl.contacts.Sphere(0.1)), floor, friction=0.5)
+    p = np.tile(model.parameters().values, (2, 1))
+    p[:, model.parameters().index("wrist.position.z")] = -np.array(reach)
+    how = {"q": [0.0, 0.0], "actions": {"shoulder": 1.0}, "reward": lambda s: s.time}
+    return sl.envs.MechanismEnv(model, 2, **how | {"parameters": lambda random, n: p[:n]} | options)
+
+
+def test_starts_overlap_or_not_with_the_live_parameters_of_each_environment():
+    words = r"^reset: contact 'touch' of run 1: .* overlap by 50 mm"
+    for options in ({}, {"q": [0.0, 0.0]}):
+        hanging([1.0, 1.2]).reset(seed=0, options=options)
+        with pytest.raises(StateError, match=words):
+            hanging([1.0, 1.45]).reset(seed=0, options=options)
+
+
+def test_random_starts_that_overlap_with_live_parameters_are_drawn_again():
+    env = hanging([1.0, 1.45], reset={"shoulder": (-1.0, 1.0)})
+    for seed in range(10):
+        env.reset(seed=seed)
+        heights = 1.5 - np.array([1.0, 1.45]) * np.cos(env.q[:, 0])
+        assert heights.min() > 0.1 - 1e-6  # of the ball's radius; less by what may overlap
+
+
+def test_coordinates_by_name_are_assembled_with_live_parameters():
+    model = sl.zoo.four_bar()
+    p = np.tile(model.parameters().values, (2, 1))
+    p[1, model.parameters().index("rocker_hinge.position.x")] *= 1.02
+    start = sl.zoo.four_bar_start()[0]
+    env = four_bars(2, q={"crank_hinge": start}, parameters=p)
+    env.reset(options={"q": {"crank_hinge": start}})
+    assert np.abs(env.q[:, 0] - start).max() < 1e-9
+    for k in range(2):
+        own = sl.Dynamics(model.with_parameters(p[k]))
+        assert np.abs(own.closure_error(env.q[k])).max() < 1e-11

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import spanloop as sl
+from spanloop.errors import UnsupportedError
 from spanloop.zoo import four_bar, four_bar_start
 
 pytest.importorskip("gymnasium")
@@ -62,3 +63,71 @@ def test_what_environments_return_can_be_written_to_and_is_their_own():
         assert np.array_equal(env.q, before)
         env.step(np.zeros((3, 1)))
         assert np.isfinite(env.q).all()
+
+
+def heavy_and_light():
+    """A pendulum, and parameters (2, p) of two of other masses."""
+    model = sl.zoo.pendulum(1)
+    p = np.tile(model.parameters().values, (2, 1))
+    p[:, model.parameters().index("rod1.mass")] = [1.0, 5.0]
+    return model, p
+
+
+def swinging(model, reward, **options):
+    how = {"q": [0.5], "actions": {model.joints[0].name: 1.0}, "autoreset_mode": "Disabled"}
+    env = sl.envs.MechanismEnv(model, 2, reward=reward, **how | options)
+    env.reset(seed=0)
+    env.step(np.zeros((2, 1)))
+    return env
+
+
+def test_functions_of_a_state_take_the_live_parameters_of_each_environment():
+    model, p = heavy_and_light()
+    seen = []
+
+    def reward(state):
+        seen.append((state.compute("energy", state.q, state.v), state.compute("jacobian", state.q, frame="tip")))
+        return state.time
+
+    for given in (p, lambda random, n: p[:n]):
+        env = swinging(model, reward, parameters=given)
+        assert np.array_equal(env.parameters, p)
+        energies, jacobians = seen[-1]
+        for k in range(2):
+            own = sl.Dynamics(model.with_parameters(p[k]))
+            assert np.abs(energies[k] - own.energy(env.q[k], env.v[k])).max() < 1e-12  # rounding of 21 J
+            assert np.abs(jacobians[k] - own.jacobian(env.q[k], "tip")).max() < 1e-14
+
+
+def test_functions_of_a_state_without_live_parameters_are_those_of_its_robot():
+    model, _ = heavy_and_light()
+    seen = []
+
+    def reward(state):
+        seen.append((state.compute("energy", state.q, state.v), state.robot.energy(state.q, state.v)))
+        return state.time
+
+    env = swinging(model, reward)
+    assert np.array_equal(*seen[-1])
+    assert env.parameters is None
+
+
+def test_the_robot_of_a_state_is_refused_where_parameters_are_live():
+    model, p = heavy_and_light()
+    words = r"state\.robot computes with the model's own numbers, .* Use state\.compute\('energy', state\.q, state\.v\)"
+    with pytest.raises(UnsupportedError, match=words):
+        swinging(model, lambda s: s.robot.energy(s.q, s.v)[:, 1], parameters=p)
+
+
+def test_the_reward_of_the_five_bar_knows_live_parameters():
+    model = sl.envs.five_bar_swing_up(1).robot.model
+    p = np.tile(model.parameters().values, (2, 1))
+    name = next(n for n in model.parameters().names if n.endswith("center.x"))
+    p[1, model.parameters().index(name)] += 0.05
+    env = sl.envs.five_bar_swing_up(2, reset=0.0, parameters=p)
+    env.reset(seed=0)
+    rewards = env.step(np.zeros((2, 2)))[1]
+    own = sl.envs.five_bar_swing_up(1, reset=0.0, parameters=p[1])
+    own.reset(seed=0)
+    assert abs(rewards[1] - own.step(np.zeros((1, 2)))[1][0]) < 1e-12
+    assert abs(rewards[1] - rewards[0]) > 1e-3

@@ -89,3 +89,15 @@ def test_stops_of_joints_without_limits_are_refused(stop, words):
     model = sl.zoo.pendulum(2).with_joint("hinge1", lower=-0.2, upper=0.5)
     with pytest.raises(sl.errors.InputError, match=words):
         sl.simulate(model, duration=1.0, events=[sl.events.Stop(stop)])
+
+
+@pytest.mark.parametrize("integrator", ["rk4", "DOP853"])
+def test_stops_of_joints_of_several_degrees_of_freedom_alone_are_springs(integrator):
+    """Without any joint whose stops are exact."""
+    b = sl.Builder("swing").body("bob", 1.0, (0.0, 0.0, -0.5), (0.02, 0.03, 0.025))
+    model = b.universal("hinge", "world", "bob", limits=([-0.3, -0.4], [0.3, 0.4])).build()
+    run = sl.simulate(model, [0.2, 0.1], [3.0, 2.0], duration=0.5, limits="stop", integrator=integrator)
+    assert run.outcome.reason == "finished"
+    reached = np.abs(run.q).max(axis=0)
+    assert (reached > [0.3, 0.4]).all()  # without stops 0.8 and 0.48
+    assert (reached < [0.31, 0.41]).all()  # the springs yield by millirad

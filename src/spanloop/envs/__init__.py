@@ -15,20 +15,20 @@ _PUBLIC = {
     "MechanismEnv": "spanloop.envs.mechanism_env",
     "SingleEnv": "spanloop.envs.single_env",
     "State": "spanloop.envs.state",
-    "five_bar_swing_up": "spanloop.envs.five_bar",
-    "linkage_walker": "spanloop.envs.walker",
-    "stewart_balance": "spanloop.envs.ball_platform",
+    "five_bar_swing_up": "spanloop.envs.tasks.five_bar",
+    "linkage_walker": "spanloop.envs.tasks.walker",
+    "stewart_balance": "spanloop.envs.tasks.ball_platform",
 }
 
 __all__ = ["MechanismEnv", "SingleEnv", "State", "five_bar_swing_up", "linkage_walker", "stewart_balance"]
 
 if TYPE_CHECKING:
-    from spanloop.envs.ball_platform import stewart_balance
-    from spanloop.envs.five_bar import five_bar_swing_up
     from spanloop.envs.mechanism_env import MechanismEnv
     from spanloop.envs.single_env import SingleEnv
     from spanloop.envs.state import State
-    from spanloop.envs.walker import linkage_walker
+    from spanloop.envs.tasks.ball_platform import stewart_balance
+    from spanloop.envs.tasks.five_bar import five_bar_swing_up
+    from spanloop.envs.tasks.walker import linkage_walker
 
 
 def __getattr__(name: str) -> Any:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from spanloop.compiler.runtime.foreign_arrays import as_numpy
 from spanloop.envs.user_arguments import timeless
-from spanloop.errors import InputError, Reason, Refusal, StateError, nearest
+from spanloop.errors import InputError, Reason, Refusal, StateError, listed, nearest
 from spanloop.loops.arguments import dof_names
 from spanloop.model import Model
 
@@ -40,7 +41,7 @@ class Actions:
 
     def checked(self, actions: Any, n: int, where: str = "step") -> np.ndarray:
         """Actions (n, k) from −1 to 1, clipped to that; one that is not finite is refused. where: begins a message."""
-        found = np.asarray(actions)
+        found = as_numpy(where, "actions", actions, f"({n}, {len(self)})")
         if found.dtype.kind not in "fiu" or found.shape != (n, len(self)):
             what = f"shape {found.shape}" if found.dtype.kind in "fiu" else f"entries of type {found.dtype}"
             raise InputError(
@@ -89,7 +90,7 @@ def _torques(model: Model, actions: Any) -> Actions:
     places, pairs = [], []
     for name in names:
         if name not in dofs:
-            raise InputError(f"actions: {name!r} is no degree of freedom; {nearest(str(name), dofs)}")
+            raise InputError(f"actions: {name!r} is no degree of freedom; {_near(model, name, dofs)}")
         places.append(dofs.index(name))
         given = actions[name] if isinstance(actions, Mapping) else _effort(model, dofs.index(name))
         if given is None:
@@ -100,6 +101,15 @@ def _torques(model: Model, actions: Any) -> Actions:
         pairs.append(_pair(name, given))
     low, high = np.array(pairs).T
     return Actions(tuple(names), low, high, model.nv, tuple(places))
+
+
+def _near(model: Model, name: Any, dofs: list[str]) -> str:
+    """What to write instead: all degrees of freedom of a joint of that name, or the nearest one."""
+    joint = next((j for j in model.joints if j.name == name), None)
+    if joint is None:
+        return nearest(str(name), dofs)
+    own = dofs[model.v_slice(joint.name)]
+    return f"those of joint {name!r} are {listed(map(repr, own))}" if own else f"joint {name!r} has none"
 
 
 def _inputs(actions: Any) -> Actions:

@@ -8,6 +8,7 @@ with which the next step begins; what is read, as a sample of sl.simulate, is pr
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,7 +21,7 @@ from spanloop.compiler.runtime.gpu.rollout import AnyRollout
 from spanloop.compiler.runtime.rollout import Rollout, Steps
 from spanloop.contacts.contact_arrays import CLOSED
 from spanloop.dynamics import Dynamics
-from spanloop.errors import InputError, StateError
+from spanloop.errors import InputError, SpanloopWarning, StateError
 from spanloop.simulation.integrators.integrator import Integrator, gpu_rollout, rollout
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import Problem
@@ -59,15 +60,25 @@ class BatchMotion:
         self._controls = np.zeros((self.count, 1, p.applied.inputs), self.rollout.dtype)
 
     @staticmethod
-    def of(robot: Dynamics, q: Any, *, count: int, step: float, integrator: Integrator, **options: Any) -> BatchMotion:
-        """The motion of sl.simulate's arguments; options: those that say what acts."""
+    def of(
+        robot: Dynamics, q: Any, *, count: int, step: float, integrator: Integrator, where: str, **options: Any
+    ) -> BatchMotion:
+        """The motion of sl.simulate's arguments; options: those that say what acts.
+
+        Its warnings are those of a simulation, in the name of `where`.
+        """
         step = positive(step, "step")
         if integrator.adaptive or integrator.accuracy is not None or integrator.checkpoint is not None:
             raise InputError(
                 f"environments take steps of one length, without accuracy and checkpoint; integrator is {integrator}. "
                 "Use 'rk4', 'implicit', 'midpoint' or 'euler'"
             )
-        problem, chosen = with_stiffness(Problem.of(robot, q, None, step=step, **options), integrator, step)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "simulate: ", SpanloopWarning)
+            problem = Problem.of(robot, q, None, step=step, where=where, **options)
+            problem, chosen = with_stiffness(problem, integrator, step)
+        for words in filter(None, (problem.note, *problem.notes_on_limits(problem.q), problem.advice)):
+            warnings.warn(f"{where}: {words}", SpanloopWarning, stacklevel=3)
         if len(problem) not in (1, count):
             raise InputError(f"arguments have rows for {len(problem)} environments; num_envs is {count}")
         return BatchMotion(replace(problem, batch=(), constants=problem.constants.copy()), chosen, step, count)

@@ -14,15 +14,17 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike
 
+from spanloop.compiler.runtime.foreign_arrays import as_numpy
 from spanloop.contacts.settings import Settings
 from spanloop.dynamics import Dynamics
 from spanloop.envs.actions import Actions
 from spanloop.envs.batch_motion import BatchMotion, refused_by
 from spanloop.envs.episode_ends import EpisodeEnds
 from spanloop.envs.fast_spins import Spins
+from spanloop.envs.observations import observing
 from spanloop.envs.random_parameters import RandomParameters
 from spanloop.envs.starts import Starts
-from spanloop.envs.state import State, observing
+from spanloop.envs.state import State
 from spanloop.envs.user_arguments import of_state, one_start
 from spanloop.errors import InputError, SpanloopWarning, UnsupportedError, nearest
 from spanloop.model import Model
@@ -54,8 +56,9 @@ class MechanismEnv(VectorEnv):
             their ranges, in the order of `actions`. There is no time.
         forces: a function (q, v) -> {"body": [torque; force]}, or (q, v, u); u are torques (nv,) [N m or N], or the
             inputs of the controller.
-        observation: names "joint.q", ".v", ".cos", ".sin", "frame.position", ".rotation", ".pose", ".velocity", or a
-            function of the State that returns (n, k); by default all coordinates and velocities.
+        observation: names "joint.q", ".v", ".cos", ".sin" (of its angles), "frame.position", ".rotation", ".pose",
+            ".velocity", or a function of the State that returns (n, k); by default all coordinates and velocities,
+            angles without limits as cosine and sine.
         terminate: a function of the State that returns (n,) booleans, or {"reason": booleans}.
         reset: noise of the start: how far independent coordinates move at most [rad or m] (ball, planar and free joints
             turn and shift by that at most); {"joint": (low, high)}; or a function (random, n) -> q (n, nq) or (q, v).
@@ -128,6 +131,7 @@ class MechanismEnv(VectorEnv):
                 count=self.num_envs,
                 step=step,
                 integrator=replace(chosen, threads=threads) if threads != 1 else chosen,
+                where="MechanismEnv",
                 limits=limits,
                 contacts=contacts,
                 parameters=self._parameters.usual(self.num_envs) if self._parameters else parameters,
@@ -135,7 +139,7 @@ class MechanismEnv(VectorEnv):
             )
         self._starts = Starts(self.motion, reset, limits != "ignore")
         self._spins = Spins(self.robot)
-        self._observation = observing(observation, self.robot)
+        self._observation = observing(observation, self.robot.model)
         self._reward, self._ends = of_state(reward, "reward"), EpisodeEnds(self.num_envs, terminate)
         self._most = self._episode_steps(duration)
         self._done = np.ones(self.num_envs, bool)  # ended, and not reset yet
@@ -191,7 +195,8 @@ class MechanismEnv(VectorEnv):
 
         Where an episode ends, infos["end_reason"] has its reason and infos["end"] a sentence.
         """
-        if not self._is_begun or (self._done.any() and self._mode is AutoresetMode.DISABLED):
+        self._begun("step")
+        if self._done.any() and self._mode is AutoresetMode.DISABLED:
             self._refuse_step()
         given = self.actions.checked(actions, self.num_envs)
         moves = ~self._done
@@ -227,9 +232,12 @@ class MechanismEnv(VectorEnv):
         self._most = self.control_steps * _count(actions, "max_episode_steps")
 
     def torques(self, actions: ArrayLike) -> np.ndarray:
-        """Torques (..., nv) of actions (..., k): tau of sl.simulate. With a controller its inputs u instead."""
-        found = np.asarray(actions)
+        """Torques (..., nv) of actions (..., k): tau of sl.simulate. With a controller its inputs u instead.
+
+        They follow from the actions alone; no episode need have begun.
+        """
         k = len(self.actions)
+        found = as_numpy("torques", "actions", actions, f"(..., {k})")
         if not found.ndim or found.shape[-1] != k:
             names = ", ".join(self.actions.names)
             raise InputError(f"torques: actions have shape {found.shape}; expected (..., {k}): {names}, from -1 to 1")
@@ -239,22 +247,28 @@ class MechanismEnv(VectorEnv):
     @property
     def q(self) -> np.ndarray:
         """Coordinates (num_envs, nq)."""
-        return self.motion.q
+        return self._begun("q").q
 
     @property
     def v(self) -> np.ndarray:
         """Velocities (num_envs, nv)."""
-        return self.motion.v
+        return self._begun("v").v
+
+    @property
+    def parameters(self) -> np.ndarray | None:
+        """Live parameters (num_envs, p) of the episodes, packed as model.parameters(); None without live ones."""
+        found = self.motion.problem.system.live_parameters(self._begun("parameters").problem.constants)
+        return None if found is None else np.array(np.broadcast_to(found, (self.num_envs, found.shape[-1])))
 
     @property
     def time(self) -> np.ndarray:
         """Time (num_envs,) since each episode began [s]."""
-        return self.motion.time
+        return self._begun("time").time
 
     @property
     def closure_residual(self) -> np.ndarray:
         """The largest closure error (num_envs,) in each episode so far [rad, or of the loop's length]."""
-        return self.motion.residual
+        return self._begun("closure_residual").residual
 
     # ---- parts of a step
 
@@ -297,9 +311,13 @@ class MechanismEnv(VectorEnv):
             self._begin(rows)
             observations[rows] = self._observed(self._state_at(rows, self.motion.q[rows], self.motion.v[rows]))
 
-    def _refuse_step(self) -> None:
+    def _begun(self, where: str) -> BatchMotion:
+        """The motion, once there is one; where: begins the message that refuses an environment without episodes."""
         if not self._is_begun:
-            raise InputError("step: no episode has begun; call reset first")
+            raise InputError(f"{where}: no episode has begun; call reset first")
+        return self.motion
+
+    def _refuse_step(self) -> None:
         ended = np.flatnonzero(self._done)
         raise InputError(
             f"step: environment {ended[0]} has ended ({len(ended)} of {self.num_envs}), and autoreset_mode is "
@@ -326,7 +344,7 @@ class MechanismEnv(VectorEnv):
         return State(self.robot, m.time[rows], q, v, actions, failed, live)
 
     def _observed(self, state: State) -> np.ndarray:
-        found = np.asarray(self._observation(state))
+        found = as_numpy("MechanismEnv", "the observation", self._observation(state), f"({len(state)}, k)")
         if found.ndim != 2 or len(found) != len(state) or found.dtype.kind not in "fiub":
             raise InputError(
                 f"observation returned {found.dtype} of shape {found.shape}; expected numbers ({len(state)}, k)"
@@ -340,7 +358,7 @@ class MechanismEnv(VectorEnv):
             return _finite(found.astype(np.float32), "observation")
 
     def _rewarded(self, state: State) -> np.ndarray:
-        found = np.asarray(self._reward(state))
+        found = as_numpy("MechanismEnv", "the reward", self._reward(state), f"({len(state)},)")
         if found.shape != (len(state),) or found.dtype.kind not in "fiub":
             raise InputError(f"reward returned {found.dtype} of shape {found.shape}; expected numbers ({len(state)},)")
         return _finite(found, "reward").astype(float)

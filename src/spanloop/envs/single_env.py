@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import ArrayLike
 
+from spanloop.compiler.runtime.foreign_arrays import as_numpy
 from spanloop.envs.mechanism_env import MechanismEnv
 from spanloop.errors import InputError
 
@@ -41,7 +42,8 @@ class SingleEnv(gymnasium.Env):
 
     def step(self, action: ArrayLike) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Apply an action (k,)."""
-        found, rewards, ends, late, infos = self.env.step(np.asarray(action)[None])
+        given = as_numpy("step", "action", action, f"({len(self.env.actions)},)")
+        found, rewards, ends, late, infos = self.env.step(given[None])
         info = {name: x[0] for name, x in infos.items() if not name.startswith("_")}
         return found[0], float(rewards[0]), bool(ends[0]), bool(late[0]), info
 

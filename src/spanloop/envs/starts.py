@@ -20,6 +20,7 @@ from spanloop.simulation import initial_state
 Drawn = tuple[np.ndarray, np.ndarray]  # q (n, nq), v (n, nv)
 Draw = Callable[[np.random.Generator, int], Any]
 _BLOCK = 64  # states that are drawn at once, at least
+_TRIES = 64  # starts of an environment that are drawn before its parameters are refused
 
 
 class Starts:
@@ -41,14 +42,29 @@ class Starts:
         self._stock: Drawn = (np.zeros((0, self.model.nq)), np.zeros((0, self.model.nv)))
 
     def take(self, random: np.random.Generator, rows: np.ndarray) -> Drawn:
-        """The starts of the runs of these numbers."""
-        n = len(rows)
+        """The starts of the runs of these numbers.
+
+        Live parameters decide whether shapes overlap: where they do, the start of that run is drawn again.
+        """
+        q, v = self.closed(rows, *self._from_stock(random, len(rows)))
+        for _ in range(_TRIES if self._is_live and self.motion.problem.system.contacts else 0):
+            again = self._overlapping(self._gaps(q, rows))
+            if not again:
+                return q, v
+            q[again], v[again] = self.closed(rows[again], *self._from_stock(random, len(again)))
+        refusal = self._overlap(q, rows) if self._is_live else None
+        if refusal is not None:
+            raise StateError.of("reset", refusal)
+        return q, v
+
+    def _from_stock(self, random: np.random.Generator, n: int) -> Drawn:
+        """The next n states."""
         while len(self._stock[0]) < n:
             more = self._block(random, max(_BLOCK, self.motion.count))
             self._stock = (np.concatenate([self._stock[0], more[0]]), np.concatenate([self._stock[1], more[1]]))
         taken = self._stock[0][:n], self._stock[1][:n]
         self._stock = self._stock[0][n:], self._stock[1][n:]
-        return self.closed(rows, *taken)
+        return taken
 
     def closed(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> Drawn:
         """States near q, v with all loops closed, as the parameters of these runs close them; far ones are refused."""
@@ -64,8 +80,9 @@ class Starts:
     def given(self, rows: np.ndarray, q: Any, v: Any) -> Drawn:
         """Starts that a user gives, each for all runs or (n, ...) for each, checked and closed, with a warning."""
         q = self.motion.problem.q[0] if q is None else q
+        live = self.motion.problem.system.live_parameters(self.motion.constants_of(rows))
         with refused_by("reset"):
-            q, v, leading = initial_state.states(self.robot, q, v, {})
+            q, v, leading = initial_state.states(self.robot, q, v, {}, live, "reset")
         n = len(rows)
         if leading not in ((), (1,), (n,)):
             count = "x".join(map(str, leading))
@@ -74,7 +91,7 @@ class Starts:
                 "one row for all of these, or one for each, in their order"
             )
         q, v = (np.repeat(x, n, axis=0) if len(x) < n else x for x in (q, v))
-        refusal = self._overlap(q)
+        refusal = self._overlap(q, rows)
         if refusal is not None:
             raise StateError.of("reset", refusal)
         q, v, note = self._closed(rows, q, v)
@@ -98,35 +115,47 @@ class Starts:
         return q, v
 
     def _assembled(self, guess: np.ndarray) -> np.ndarray:
-        """States with closed loops, inside limits, and shapes that do not overlap; NaN where none is near the guess."""
+        """States with closed loops, inside limits, and shapes that do not overlap; NaN where none is near the guess.
+
+        With live parameters `take` finds overlaps.
+        """
         q = guess.copy()
         if self.has_loops:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", SpanloopWarning)
                 q = self.robot.assemble(guess, self.fixed)
         q[(self._limits.within(q) != q).any(axis=1)] = np.nan
-        if self.motion.problem.system.contacts:
-            gaps = self._gaps(q)
-            for k in np.flatnonzero((gaps < -self.motion.problem.system.overlap).any(axis=1)):
-                if overlap_refusal(self.model, gaps[k], None, self.motion.problem.system.overlap) is not None:
-                    q[k] = np.nan  # a compliant contact may overlap
+        if self.motion.problem.system.contacts and not self._is_live:
+            q[self._overlapping(self._gaps(q, np.zeros(len(q), int)))] = np.nan
         return q
 
-    def _gaps(self, q: np.ndarray) -> np.ndarray:
-        """Gaps (n, points) of all contacts, infinite where q is not finite."""
+    @property
+    def _is_live(self) -> bool:
+        """Whether parameters are live."""
+        return self.motion.problem.system.live
+
+    def _gaps(self, q: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Gaps (n, points) of all contacts of the runs of these numbers, infinite where q is not finite."""
         out, well = np.full((len(q), len(self._points)), np.inf), np.isfinite(q).all(axis=1)
-        rows = {name: x[:1] for name, x in self.motion.problem.constant_rows().items()}
-        out[well] = self.motion.problem.system.gaps(q[well], rows) if well.any() else 0.0
+        every = self.motion.problem.constant_rows().items()
+        constants = {name: x[rows[well]] if len(x) > 1 else x for name, x in every}
+        out[well] = self.motion.problem.system.gaps(q[well], constants) if well.any() else 0.0
         return out
+
+    def _overlapping(self, gaps: np.ndarray) -> list[int]:
+        """Numbers of the rows of gaps in which shapes of hard contacts overlap; compliant ones may."""
+        bound = self.motion.problem.system.overlap
+        deep = np.flatnonzero((gaps < -bound).any(axis=1))
+        return [int(k) for k in deep if overlap_refusal(self.model, gaps[k], None, bound) is not None]
 
     @property
     def _points(self) -> tuple[str, ...]:
         points = self.motion.problem.system.contacts
         return () if points is None else tuple(points.names)
 
-    def _overlap(self, q: np.ndarray) -> Refusal | None:
+    def _overlap(self, q: np.ndarray, rows: np.ndarray) -> Refusal | None:
         system = self.motion.problem.system
-        return overlap_refusal(self.model, self._gaps(q), None, system.overlap) if system.contacts else None
+        return overlap_refusal(self.model, self._gaps(q, rows), None, system.overlap) if system.contacts else None
 
     def _refused(self, guess: np.ndarray) -> StateError:
         """Why none of the guesses is a start."""
@@ -137,7 +166,7 @@ class Starts:
             except StateError as error:
                 why = str(error)
         beyond = self._limits.beyond(q[0], self._limits.names)
-        why = why or ("joint " + beyond[0] if beyond else str(self._overlap(q)))
+        why = why or ("joint " + beyond[0] if beyond else str(self._overlap(q, np.zeros(1, int))))
         words = f"none of {len(guess)} random starts can be used; of the first: {why}"
         return StateError.of("reset", Refusal(Reason.NOT_CLOSABLE, words))
 

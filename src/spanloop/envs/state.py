@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from spanloop.dynamics import Dynamics
-from spanloop.envs.user_arguments import of_state
-from spanloop.errors import InputError, nearest
-from spanloop.simulation.initial_state import LiveRobot
+from spanloop.errors import InputError, UnsupportedError, listed, nearest
+from spanloop.joints.kind import JointKind
+from spanloop.model import Model
+from spanloop.model.parts import Joint
 
 OF_JOINTS, OF_FRAMES = ("q", "v", "cos", "sin"), ("position", "rotation", "pose", "velocity")
 
@@ -21,13 +21,14 @@ class State:
     """The environments after a step, one row each: time (n,), q (n, nq), v (n, nv), action (n, k) and failed (n,).
 
     state["name"] has the quantities of a joint (q, v, cos, sin) or of a frame or body (position, rotation, pose,
-    velocity), in the words of trajectories. action: that of the step, from −1 to 1, zero after a reset; failed: runs
-    that cannot go on. parameters: live ones, (n, p) or (p,), packed as model.parameters(); None without any.
+    velocity), in the words of trajectories; compute("energy", state.q, state.v) is any function of sl.compile. action:
+    that of the step, from −1 to 1, zero after a reset; failed: runs that cannot go on. parameters: live ones, (n, p) or
+    (p,), packed as model.parameters(); None without any.
 
     All arrays are read-only: reward, terminate and observation share them. Copy what is to be changed.
     """
 
-    robot: Dynamics
+    _robot: Dynamics  # with the model's own numbers
     time: np.ndarray
     q: np.ndarray
     v: np.ndarray
@@ -48,6 +49,37 @@ class State:
     def __getitem__(self, name: str) -> StatePart:
         return StatePart(self, name)
 
+    @property
+    def model(self) -> Model:
+        """The mechanism: its names and their places; its numbers are not those of live parameters."""
+        return self._robot.model
+
+    @property
+    def robot(self) -> Dynamics:
+        """The model's sl.Dynamics, whose methods take batches; refused where parameters are live, which it ignores."""
+        if self.parameters is None:
+            return self._robot
+        raise UnsupportedError(
+            "state.robot computes with the model's own numbers, but parameters are live. Use "
+            "state.compute('energy', state.q, state.v), which has those of each environment, with any function of "
+            "sl.compile; state.model has names and places"
+        )
+
+    def compute(self, function: str, *inputs: Any, **options: Any) -> np.ndarray:
+        """A function of sl.compile in each environment, with its own parameters where they are live.
+
+        function: its name, as "energy" or "jacobian". inputs: in its order, as state.q, state.v, with a row for each
+        environment or one for all. options: those of sl.compile that the function takes, as frame="tool".
+
+        >>> def reward(state): return -state.compute("energy", state.q, state.v).sum(axis=1)
+        """
+        if self.parameters is None:
+            found: np.ndarray = self._robot.kernel(function, **options)(*inputs)
+            return found
+        kernel = self._robot.kernel(function, **{**options, "parameters": "live"})
+        found = kernel(*inputs, self.parameters)
+        return found
+
 
 @dataclass(frozen=True)
 class StatePart:
@@ -59,22 +91,22 @@ class StatePart:
     @property
     def q(self) -> np.ndarray:
         """Coordinates (n,) of a joint, or (n, nq) where it has several."""
-        return _single(self.state.q[:, self.state.robot.model.q_slice(self._joint())])
+        return _single(self.state.q[:, self.state.model.q_slice(self._joint().name)])
 
     @property
     def v(self) -> np.ndarray:
         """Rates (n,) of a joint, or (n, nv)."""
-        return _single(self.state.v[:, self.state.robot.model.v_slice(self._joint())])
+        return _single(self.state.v[:, self.state.model.v_slice(self._joint().name)])
 
     @property
     def cos(self) -> np.ndarray:
-        """Cosine of a joint's coordinates."""
-        return _read_only(np.cos(self.q))
+        """Cosine (n,) of a joint's angle, or (n, k) of those of its coordinates that are angles."""
+        return _read_only(np.cos(self._angles()))
 
     @property
     def sin(self) -> np.ndarray:
-        """Sine of a joint's coordinates."""
-        return _read_only(np.sin(self.q))
+        """Sine (n,) of a joint's angle, or (n, k) of those of its coordinates that are angles."""
+        return _read_only(np.sin(self._angles()))
 
     @property
     def pose(self) -> np.ndarray:
@@ -96,66 +128,58 @@ class StatePart:
         """[angular; linear] velocity (n, 6) of the origin in world axes [rad/s, m/s]."""
         return self._computed("frame_velocity", self.state.q, self.state.v)
 
-    def _joint(self) -> str:
-        known = [j.name for j in self.state.robot.model.joints]
-        if self.name not in known:
-            raise InputError(f"state[{self.name!r}] is no joint; {nearest(self.name, known)}")
-        return self.name
+    def _joint(self) -> Joint:
+        return joint_of(self.state.model, self.name, f"state[{self.name!r}]")
+
+    def _angles(self) -> np.ndarray:
+        joint = turning_joint(self.state.model, self.name, f"state[{self.name!r}]")
+        return _single(self.state.q[:, self.state.model.q_slice(joint.name)][:, angles(joint.kind)])
 
     def _computed(self, function: str, *inputs: np.ndarray) -> np.ndarray:
-        s = self.state
-        known = frames(s.robot)
-        if self.name not in known:
-            raise InputError(f"state[{self.name!r}] is no frame or body; {nearest(self.name, known)}")
-        robot = s.robot if s.parameters is None else LiveRobot(s.robot, s.parameters)
-        return _read_only(robot.kernel(function, frame=self.name).evaluate(*inputs))
+        expect_frame(self.state.model, self.name, f"state[{self.name!r}]")
+        return _read_only(self.state.compute(function, *inputs, frame=self.name))
 
 
-def frames(robot: Dynamics) -> list[str]:
-    """Names of all frames and bodies."""
-    return [*(f.name for f in robot.model.frames), *robot.model.body_number]
+def joint_of(model: Model, name: str, where: str) -> Joint:
+    """The joint of this name; where: begins the message that refuses another one."""
+    known = {j.name: j for j in model.joints}
+    if name not in known:
+        other = f"it is a frame or body, which has {', '.join(OF_FRAMES)}" if name in frames(model) else ""
+        raise InputError(f"{where} is no joint; {other or nearest(name, known)}")
+    return known[name]
 
 
-def observing(observation: Any, robot: Dynamics) -> Callable[[State], Any]:
-    """The function that makes observations: the user's, or one of names; by default of all coordinates and rates."""
-    if callable(observation):
-        return of_state(observation, "observation")
-    names = default_names(robot) if observation is None else observation
-    is_list = isinstance(names, Sequence) and not isinstance(names, str)
-    if not is_list or not names or not all(isinstance(x, str) for x in names):
-        raise InputError(f"observation is {observation!r}; expected names as 'joint.q', or a function of the state")
-    return lambda state: named_columns(state, tuple(names))
-
-
-def named_columns(state: State, names: tuple[str, ...]) -> np.ndarray:
-    """Quantities "part.quantity" of all environments side by side, (n, width)."""
-    n = len(state)
-    return np.concatenate([_quantity(state, name).reshape(n, -1) for name in names], axis=1)
-
-
-def _quantity(state: State, name: str) -> np.ndarray:
-    part, _, quantity = name.rpartition(".")
-    if quantity not in (*OF_JOINTS, *OF_FRAMES) or not part:
+def turning_joint(model: Model, name: str, where: str) -> Joint:
+    """The same, of a joint with coordinates that are angles."""
+    joint = joint_of(model, name, where)
+    if not angles(joint.kind).any():
+        turning = [j.name for j in model.joints if angles(j.kind).any()]
         raise InputError(
-            f"observation {name!r} is no quantity; expected 'joint.{{{','.join(OF_JOINTS)}}}' or "
-            f"'frame.{{{','.join(OF_FRAMES)}}}'"
+            f"{where} is a joint of kind {joint.kind.name!r}, of which no coordinate is an angle: it has q and v, but "
+            f"no cos and sin. Joints that have them: {listed(map(repr, turning), 8)}"
         )
-    found: Any = getattr(state[part], quantity)
-    return np.asarray(found)
+    return joint
 
 
-def default_names(robot: Dynamics) -> tuple[str, ...]:
-    """All coordinates, angles that may turn all around as cosine and sine, then all velocities."""
-    names: list[str] = []
-    moving = [j for j in robot.model.joints if j.kind.nv]
-    for j in moving:
-        turns = j.kind.name == "revolute" and not (_is_finite(j.lower) and _is_finite(j.upper))
-        names += [f"{j.name}.cos", f"{j.name}.sin"] if turns else [f"{j.name}.q"]
-    return (*names, *(f"{j.name}.v" for j in moving))
+def expect_frame(model: Model, name: str, where: str) -> None:
+    """Refuse a name that is not that of a frame or body."""
+    known = frames(model)
+    if name not in known:
+        is_joint = any(j.name == name for j in model.joints)
+        other = f"it is a joint, which has {', '.join(OF_JOINTS)}" if is_joint else ""
+        raise InputError(f"{where} is no frame or body; {other or nearest(name, known)}")
 
 
-def _is_finite(limit: tuple[float, ...] | None) -> bool:
-    return limit is not None and bool(np.isfinite(limit).all())
+def frames(model: Model) -> list[str]:
+    """Names of all frames and bodies."""
+    return [*(f.name for f in model.frames), *model.body_number]
+
+
+def angles(kind: JointKind) -> np.ndarray:
+    """Which coordinates (nq,) of a joint are angles; none of quaternions and of modes of flexible bodies."""
+    if kind.nq != kind.nv or kind.bends:
+        return np.zeros(kind.nq, bool)
+    return np.array([unit == "rad" for unit in kind.units], bool)
 
 
 def _read_only(x: np.ndarray) -> np.ndarray:

@@ -7,13 +7,14 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from spanloop.compiler.lower import CannotLoop, Looped, Part, Pass, Plan, Tree, looped, traced_inputs
-from spanloop.errors import InputError, UnsupportedError
+from spanloop.errors import InputError, UnsupportedError, listed
 from spanloop.math.vector3 import dot
 from spanloop.model import Model
 from spanloop.model.parameters import NEGLIGIBLE, not_negative, proportions
 from spanloop.sweeps import Values
-from spanloop.sweeps.program import AT_ONCE, INWARD
-from spanloop.topology.mechanism import AnonymousLink, mechanism
+from spanloop.sweeps.program import AT_ONCE, INWARD, Program
+from spanloop.sweeps.tested_pivots import PivotTest
+from spanloop.topology.mechanism import AnonymousLink, Mechanism, mechanism
 from spanloop.topology.partition import parts_of
 
 if TYPE_CHECKING:
@@ -38,11 +39,8 @@ def looped_plan(spec: KernelSpec) -> Looped:
     """The plan with each step traced once for each class of links; CannotLoop where that is impossible."""
     m, program = spec.program
     inputs, shape = spec.signature()
-    bends = next((link.name for link in m.links if link.kind.bends), None)
-    if bends is not None:
-        raise CannotLoop(f"{bends!r} are modes of a flexible body, which need the unrolled form")
-    if spec.live or program.demands is not None or program.loaded or program.sizes or m.closures or m.gears:
-        raise CannotLoop("live parameters, external forces and closures need the unrolled form")
+    for reason in _needs_unrolled(spec, m, program):
+        raise CannotLoop(reason)
     passes = []
     for sweep in program.sweeps:
         if sweep.direction == AT_ONCE or callable(sweep.start):
@@ -53,6 +51,28 @@ def looped_plan(spec: KernelSpec) -> Looped:
     counts = {n: [s.stop - s.start for s in found] for n, found in slices.items()}
     tree = Tree([x.anonymous() for x in m.links], m.parents, places, counts, dict(inputs), _link_conditions)
     return looped(spec.name, inputs, shape, tree, passes, lambda here: program.result(m, here, Values()), Values)
+
+
+def _needs_unrolled(spec: KernelSpec, m: Mechanism, program: Program) -> Iterator[str]:
+    """Why only unrolled code can compute this function of this model, the most telling reason first."""
+    bends = next((link.name for link in m.links if link.kind.bends), None)
+    if bends is not None:
+        yield f"{bends!r} are modes of a flexible body, which need the unrolled form"
+    if spec.live:
+        yield "live parameters need the unrolled form"
+    if m.closures or m.gears:
+        yield "loops and couplings need the unrolled form"
+    if program.loaded:
+        yield "external forces need the unrolled form"
+    if program.sizes:
+        yield f"inputs that belong to no joint ({listed(program.sizes)}) need the unrolled form"
+    if program.demands is not None:
+        tested = listed((repr(m.links[i].name) for i in PivotTest(m).noise), 3)
+        yield (
+            f"pivots are tested in every state (joints: {tested}), which needs the unrolled form: the inertia of a "
+            "joint's own link may be too little beside all that the joint carries. Limits of slides that have none, "
+            "then more inertia of these links or armature of these joints, can make the tests unnecessary"
+        )
 
 
 # ---- conditions on inputs: quaternions have length 1, masses are not negative

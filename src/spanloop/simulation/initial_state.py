@@ -74,38 +74,44 @@ class LiveKernel:
         return found
 
 
-def runs(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
-    """The axes of the runs that these arguments have together."""
+def runs(shapes: Mapping[str, tuple[int, ...]], where: str = "simulate") -> tuple[int, ...]:
+    """The axes of the runs that these arguments have together; where: begins messages."""
     if SURFACES in shapes:
         refuse_column(f"{SURFACES} have", shapes[SURFACES], shapes)
     try:
         return np.broadcast_shapes(*shapes.values())
     except ValueError:
         given = ", ".join(f"{name} {shape}" for name, shape in shapes.items() if shape)
-        raise InputError(f"simulate: numbers of runs do not fit together: {given}; they must be equal or 1") from None
+        raise InputError(f"{where}: numbers of runs do not fit together: {given}; they must be equal or 1") from None
 
 
 def states(
-    robot: Dynamics, q, v, shapes: Mapping[str, tuple[int, ...]], parameters: np.ndarray | None = None
+    robot: Dynamics,
+    q,
+    v,
+    shapes: Mapping[str, tuple[int, ...]],
+    parameters: np.ndarray | None = None,
+    where: str = "simulate",
 ) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
     """Rows q (n, nq) and v (n, nv), and the shape of the batch.
 
     shapes: of other arguments that have one entry a run, by name. parameters (..., n): live ones, if there are any.
+    where: begins messages.
     """
     model = robot.model
     if q is None or isinstance(q, Mapping):
-        q = _default(robot, parameters, q or {})
+        q = _default(robot, parameters, q or {}, where)
     if v is None or isinstance(v, Mapping):
-        v = _rates(robot, parameters, q, v) if v else np.zeros(model.nv)
-    q = converted("simulate", "q", model.nq, q, np.dtype(float))
-    v = converted("simulate", "v", model.nv, v, np.dtype(float))
-    leading = runs({"q": q.shape[:-1], "v": v.shape[:-1], **shapes})
+        v = _rates(robot, parameters, q, v, where) if v else np.zeros(model.nv)
+    q = converted(where, "q", model.nq, q, np.dtype(float))
+    v = converted(where, "v", model.nv, v, np.dtype(float))
+    leading = runs({"q": q.shape[:-1], "v": v.shape[:-1], **shapes}, where)
     if 0 in leading:
-        raise InputError(f"simulate: the batch has the shape {leading}; there is nothing to simulate")
+        raise InputError(f"{where}: the batch has the shape {leading}; there is nothing to simulate")
     n = math.prod(leading)  # -1 would not do for a model in which nothing moves
     q = np.array(np.broadcast_to(q, (*leading, model.nq)).reshape(n, model.nq))
     v = np.array(np.broadcast_to(v, (*leading, model.nv)).reshape(n, model.nv))
-    _check(robot, q, v, leading)
+    _check(robot, q, v, leading, where)
     return q, v, leading
 
 
@@ -266,7 +272,7 @@ def note_on_limits(limits: Sequence[Limit], q: np.ndarray, is_stop: bool = False
     )
 
 
-def _default(robot: Dynamics, parameters: np.ndarray | None, given: Mapping[str, Any]) -> np.ndarray:
+def _default(robot: Dynamics, parameters: np.ndarray | None, given: Mapping[str, Any], where: str) -> np.ndarray:
     """The default position (..., nq), with its loops assembled, for each set of live parameters (..., n).
 
     given: coordinates of joints by name, which stay as they are.
@@ -275,27 +281,27 @@ def _default(robot: Dynamics, parameters: np.ndarray | None, given: Mapping[str,
     if given:
         from spanloop.model.user_input import by_name
 
-        guess = by_name(robot.model, given, guess, "q", "simulate")
+        guess = by_name(robot.model, given, guess, "q", where)
     if not (robot.model.loops or robot.model.couplings):
         return guess
     if parameters is None:
         return assembled(robot, guess, tuple(given))
-    shape = leading_shape("simulate", ["q", "parameters"], [guess, parameters])
+    shape = leading_shape(where, ["q", "parameters"], [guess, parameters])
     pairs = (np.broadcast_to(x, (*shape, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (guess, parameters))
     found = [assembled(LiveRobot(robot, p), start, tuple(given)) for start, p in zip(*pairs, strict=True)]
     return np.array(found).reshape(*shape, guess.shape[-1])
 
 
-def _rates(robot: Dynamics, parameters: np.ndarray | None, q: Any, given: Mapping[str, Any]) -> np.ndarray:
+def _rates(robot: Dynamics, parameters: np.ndarray | None, q: Any, given: Mapping[str, Any], where: str) -> np.ndarray:
     """Velocities (..., nv) from rates of joints by name: zero at the others, or what closed loops make of them."""
     from spanloop.model.user_input import by_name
 
     model = robot.model
-    v = by_name(model, given, np.zeros(model.nv), "v", "simulate")
+    v = by_name(model, given, np.zeros(model.nv), "v", where)
     if not (model.loops or model.couplings):
         return v
     if parameters is not None:
-        raise InputError("simulate: v is given by name, for loops whose parameters are live; give an array (..., nv)")
+        raise InputError(f"{where}: v is given by name, for loops whose parameters are live; give an array (..., nv)")
     rates = {name: v[..., model.v_slice(name)] for name in given}
     return completed_rates(robot, q, {name: x[..., 0] if x.shape[-1] == 1 else x for name, x in rates.items()})
 
@@ -346,13 +352,13 @@ def assembled(robot: Dynamics | LiveRobot, guess: np.ndarray, fixed: Sequence[st
         return found
 
 
-def _check(robot: Dynamics, q: np.ndarray, v: np.ndarray, leading: tuple[int, ...]) -> None:
+def _check(robot: Dynamics, q: np.ndarray, v: np.ndarray, leading: tuple[int, ...], where: str) -> None:
     """Every number is finite and every quaternion of unit length; nothing of a batch runs if one state fails."""
     faults = faulty_states(robot, {"q": q, "v": v})
     if faults:
         k = min(faults)
         run = f"run {k}: " if leading else ""
-        raise StateError.of("simulate", replace(faults[k], sentence=f"{run}{faults[k]}"))
+        raise StateError.of(where, replace(faults[k], sentence=f"{run}{faults[k]}"))
 
 
 # Minimal coordinates: which models have them, and states completed from the actuated joints.

@@ -260,11 +260,16 @@ def constant_forces(model: Model, forces: Mapping[str, Any]) -> Callable[..., di
     return lambda t, q, v: fixed
 
 
-def constants(model: Model, loops: Closures, parameters: Any, active: Iterable[str] | None) -> dict[str, np.ndarray]:
-    """Arrays (..., n) by name that are constant during a run: parameters, active loops, accelerations, gains."""
+def constants(
+    model: Model, loops: Closures, parameters: Any, active: Iterable[str] | None, where: str = "simulate"
+) -> dict[str, np.ndarray]:
+    """Arrays (..., n) by name that are constant during a run: parameters, active loops, accelerations, gains.
+
+    where: begins messages on parameters.
+    """
     out: dict[str, np.ndarray] = {}
     if parameters is not None:
-        out["p"] = _parameters(model, parameters)
+        out["p"] = _parameters(model, parameters, where)
     switchable, driven = bool(model.switches), any(x.driven for x in model.loops)
     names = [name for name, there in (("active", switchable), ("given", driven)) if there]
     if names or active is not None or loops.loop_accelerations:
@@ -282,22 +287,22 @@ def constants(model: Model, loops: Closures, parameters: Any, active: Iterable[s
     return out
 
 
-def _parameters(model: Model, parameters: Any) -> np.ndarray:
+def _parameters(model: Model, parameters: Any, where: str) -> np.ndarray:
     count = len(Parameters.of(model))
     given = parameters.values if isinstance(parameters, Parameters) else parameters
-    values = as_numpy("simulate", "parameters", given, f"(..., {count})")
+    values = as_numpy(where, "parameters", given, f"(..., {count})")
     if values.dtype.kind not in "fiub" or values.shape[-1:] != (count,):
         raise InputError(
             f"parameters has shape {values.shape} of {values.dtype}; "
             f"expected (..., {count}), packed as model.parameters()"
         )
     if not np.isfinite(values).all():
-        raise InputError("simulate: parameters holds a number that is not finite; every number must be")
+        raise InputError(f"{where}: parameters holds a number that is not finite; every number must be")
     values = values.astype(float)
     found = impossible(model, values.reshape(-1, count))
     if found:
         run = f" of run {found[0]}" if values.ndim > 1 else ""
-        raise InputError(f"simulate: parameters{run}: {found[1]}")
+        raise InputError(f"{where}: parameters{run}: {found[1]}")
     return values
 
 

@@ -110,8 +110,9 @@ class Problem:
         parameters: Any = None,
         contacts: Any = "steps",
         start: float = 0.0,
+        where: str = "simulate",
     ) -> Problem:
-        """The problem of sl.simulate's arguments, each checked."""
+        """The problem of sl.simulate's arguments, each checked; where: begins messages on parameters, q and v."""
         model = robot.model
         if limits not in LIMITS:
             raise InputError(f"limits is {limits!r}; expected 'end', 'stop' or 'ignore'")
@@ -128,7 +129,7 @@ class Problem:
             switching, ends = switching_of(model, events, limits, active, loops.stabilization, located)
         if switching and model.switches:
             active = frozenset(switching.begins_closed)
-        fixed = constants(model, loops, parameters, active)
+        fixed = constants(model, loops, parameters, active, where)
         acting = _forces(model, forces, loops, active, fixed.get("p"))
         controls = inputs_of(model, tau, controller, inputs, acting)
         commanding = None if isinstance(controller, Callback) else controller
@@ -143,10 +144,11 @@ class Problem:
         shapes = {"tau and inputs": controls.batch} | {_WORDS.get(n, n): x.shape[:-1] for n, x in fixed.items()}
         shapes |= switching.shapes if switching else {}
         shapes |= {initial_state.SURFACES: touching.constants()["contact.k"].shape[:-1]} if touching else {}
-        initial_state.runs(shapes)
+        initial_state.runs(shapes, where)
         moments = switching.constants() if switching else {}
-        rows_q, rows_v, batch = initial_state.states(robot._with_active_loops(active), q, v, shapes, fixed.get("p"))
-        near = None if parameters is not None else initial_state.assembly(robot._with_active_loops(active), rows_q)
+        started = robot._with_active_loops(active)
+        rows_q, rows_v, batch = initial_state.states(started, q, v, shapes, fixed.get("p"), where)
+        near = None if parameters is not None else initial_state.assembly(started, rows_q)
         if near is not None and "active" in fixed:
             fixed["active"] = active_row_mask(model, frozenset(model.switches if active is None else active), near)
         system = System(model, applied, method, loops.stabilization, parameters is not None, strict, near)
@@ -158,7 +160,7 @@ class Problem:
             system = replace(system, contacts=touching.points, ends_at_jams=ends_at_jams, overlap=overlap)
             fixed |= touching.constants()
         rows = _joined([fixed[n] for n in system.constants], batch)
-        rows_q, rows_v, note = initial_state.closed(robot._with_active_loops(active), system, rows_q, rows_v, rows)
+        rows_q, rows_v, note = initial_state.closed(started, system, rows_q, rows_v, rows)
         if switching:
             switching = with_rows_read(switching.with_masks(rows_q[0]), rows_q[0])
             switching.refuse_undetermined()

@@ -49,9 +49,11 @@ def switching_of(
 
 
 def _stops(model: Model, events: list[Event], limits: str) -> list[tuple[Limit, int]]:
-    """Limits of joints that are stops, with their DoF."""
+    """Limits of joints that are stops, with their DoF; joints of several DoF have springs instead."""
     named = set().union(*(stopped_joints(model, x) for x in events if isinstance(x, StopEvent)))
-    return [(x, dof) for x, dof in limits_of(model) if limits == "stop" or x.joint in named]
+    return [
+        (x, dof) for x, dof in limits_of(model) if _single(model, x.joint) and (limits == "stop" or x.joint in named)
+    ]
 
 
 def stopped_joints(model: Model, event: StopEvent) -> set[str]:
@@ -99,7 +101,7 @@ class _Maker:
         self, model: Model, events: list[Event], stops: list, limits: str, active_loops: Any, touches: Sequence[str]
     ):
         self.model, self.events, self.limits, self.touches = model, events, limits, touches
-        self.stops = [(limit, dof) for limit, dof in stops if _single(model, limit.joint)]
+        self.stops = stops
         for joint in dict.fromkeys(limit.joint for limit, _ in self.stops):
             self.model = self.model.with_coupling(joint, None, offset=0.0, switchable=True, name=joint + STOP)
         self.active_loops = None if active_loops is None else set(active_loops)

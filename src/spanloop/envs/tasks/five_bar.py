@@ -29,7 +29,7 @@ def five_bar_swing_up(num_envs: int = 1, **options: Any) -> MechanismEnv:
     """
 
     def reward(state: State) -> np.ndarray:
-        height = 0.5 * (1.0 + state.robot.center_of_mass(state.q)[:, 1] / TOP)
+        height = 0.5 * (1.0 + state.compute("center_of_mass", state.q)[:, 1] / TOP)
         still = np.exp(-0.02 * ((state.v @ _BARS) ** 2).sum(axis=1))
         found: np.ndarray = height * (0.7 + 0.3 * still) - 0.01 * (state.action**2).sum(axis=1)
         return found

@@ -1,0 +1,1 @@
+"""Ready environments: a swing-up, a balance and a walk of mechanisms with closed loops."""
