@@ -58,7 +58,8 @@ def points(model, masses):
 def clamped(M, K, positions, modes=4, **options):
     """The body with modes of its root held, and these modes (N, n)."""
     tip = len(positions) - 1
-    body = sl.flexible.from_matrices(M, K, positions, interfaces={"root": 0, "tip": tip}, basis="cantilever", modes=modes, **options)  # fmt: skip
+    options = {"interfaces": {"root": 0, "tip": tip}} | options
+    body = sl.flexible.from_matrices(M, K, positions, basis="cantilever", modes=modes, **options)
     shapes = np.vstack([np.zeros((6, modes)), eigh(M[6:, 6:], K[6:, 6:])[1][:, : -modes - 1 : -1]])
     seen = np.hstack([body.shifts[0], body.turns[0]]).T
     return body, shapes @ np.linalg.lstsq(shapes[-6:], seen)[0]
@@ -124,7 +125,7 @@ def test_a_beam_beside_its_nodes_is_that_beam(c):
     bar, c, eta = straight(elements=10), np.array(c), np.array([0.02, -0.03, 0.004, 0.003])
     beside, _ = clamped(*moved_nodes(bar, c), bar.positions)
     ends = {"root": (0, tuple(bar.positions[0])), "tip": (10, tuple(bar.positions[-1]))}
-    plain = sl.flexible.from_matrices(bar.mass, bar.stiffness, bar.positions + c, interfaces=ends, basis="cantilever", modes=4)  # fmt: skip
+    plain, _ = clamped(bar.mass, bar.stiffness, bar.positions + c, interfaces=ends)
     sizes = [np.linalg.norm(p.shifts[0], axis=1) for p in (beside, plain)]
     same = np.sign((beside.shifts[0] * plain.shifts[0]).sum(axis=1)) * sizes[0] / sizes[1]
     scale = np.concatenate([np.ones(6), same])
@@ -135,10 +136,10 @@ def test_a_beam_beside_its_nodes_is_that_beam(c):
 
 
 def test_a_beam_whose_nodes_are_on_it_has_no_mass_beside_them():
+    import scipy.sparse as sp
+
     from spanloop.flexible.finite_elements import FiniteElements
     from spanloop.flexible.matrices.eccentric import eccentric_masses
-
-    import scipy.sparse as sp
 
     for x in (np.linspace(0.0, 1.0, 9), np.array([0.0, 0.1, 0.4, 0.5, 1.0])):
         bar = frame(np.stack([x, 0.5 * x, 0.2 * x], axis=1))
