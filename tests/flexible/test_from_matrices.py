@@ -181,3 +181,11 @@ def test_a_portal_of_three_bodies_from_matrices_has_the_frequencies_of_the_assem
     exact = np.sqrt(eigh(K[np.ix_(free, free)], M[np.ix_(free, free)], eigvals_only=True))
     assert len(found) == len(exact) == 18
     np.testing.assert_allclose(found, exact, rtol=1e-9)
+
+
+def test_many_modes_warn_of_the_time_that_their_dynamics_take_to_compile():
+    fe = sl.flexible.to_matrices(boom(elements=6))
+    with pytest.warns(
+        sl.errors.SpanloopWarning, match=r"modes; compiling the dynamics of a body takes seconds with 12"
+    ):
+        sl.flexible.from_matrices(fe, interfaces={"root": 0, "tip": 12}, basis="full")

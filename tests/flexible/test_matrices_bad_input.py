@@ -47,9 +47,10 @@ def test_matrices_that_are_no_mass_and_stiffness_are_named():
     refused("M is zero", mass=0.0 * FE.mass)
     refused("M has 38 rows, K 30", mass=np.eye(38), dofs=FE.dofs)
     refused("expected a square matrix", mass=np.ones((3, 4)))
-    refused("M is str", mass="mass")
+    refused("M is text", mass="mass")
+    refused("M has masked entries", mass=np.ma.masked_array(FE.mass, FE.mass < 0.0))
     off = FE.mass.copy()
-    i, j = 6, 10
+    i, j = np.flatnonzero(FE.dofs[:, 1] == 3)[2:4]  # torsion
     off[i, j] = off[j, i] = 2.0 * np.sqrt(off[i, i] * off[j, j]) or 1.0
     refused("M is indefinite: a motion, most at row", mass=off)
 
@@ -63,6 +64,36 @@ def test_imaginary_parts_are_refused_and_zero_ones_dropped():
     refused("stiffening['ax'] has imaginary parts", stiffening={"ax": FE.stiffness * 1j})
     refused("interface 'tip' has imaginary parts", interfaces={"root": 0, "tip": (LAST, (1.0 + 1j, 0.0, 0.0))})
     assert changed(stiffness=sp.csr_matrix(FE.stiffness.astype(complex))) == changed()
+
+
+def test_what_would_be_ignored_or_taken_for_something_else_is_refused():
+    refused("basis='guyan' has static shapes alone; leave modes= and up_to= out", basis="guyan")
+    refused("basis='full' has all coordinates; leave modes= and up_to= out", basis="full", modes=None, up_to=10.0)
+    refused("basis is None; there are 'craig-bampton'", basis=None)
+    refused("damping is True; expected ratios", damping=True)
+    refused("damping is text", damping="0.01")
+    refused("surface names node -1; there are", surface=[[0, 1, -1]])
+    refused("surface_energy is 5; expected a function", surface=[[0, 1, 2]], surface_energy=5)
+    refused("no load is called 'wywx'; did you mean 'wxwy'?", stiffening={"wywx": FE.stiffness})
+    refused("stiffening does not take one argument", stiffening=lambda d, e: d)
+    off = with_entry(FE.stiffness, 6, 9, 2.0 * np.abs(FE.stiffness).max())
+    refused("stiffening['ax'] is not symmetric in row 6 (node", stiffening={"ax": off})
+
+
+def test_static_shapes_that_the_modes_contain_are_no_shapes_beside_them():
+    whole = changed(basis="full", modes=None)
+    for modes in (10, 17, whole.n, whole.n + 5):
+        np.testing.assert_allclose(
+            changed(basis="rubin", modes=modes).frequencies[:5], whole.frequencies[:5], rtol=1e-8
+        )
+
+
+def test_a_mass_whose_first_moments_contradict_each_other_is_refused():
+    y, turn = (int(np.flatnonzero((FE.dofs == (LAST, c)).all(axis=1))[0]) for c in (1, 5))
+    mass = np.array(FE.mass)
+    assert mass[y, turn] != 0.0
+    mass[y, turn] = mass[turn, y] = 0.0  # an entry that was lost
+    refused("M has no centre of mass", mass=mass)
 
 
 def test_names_that_parts_of_a_body_have_are_refused_as_such():
@@ -97,7 +128,9 @@ def test_a_hinge_inside_a_body_is_named_as_a_loose_part_by_each_basis():
     dofs = np.vstack([FE.dofs, [[LAST + 1, c] for c in range(6)]])
     assert K[spin, spin] > 0.0
     for basis in ("craig-bampton", "free", "cantilever"):
-        with pytest.raises(sl.errors.InputError, match=r"a part of (the body|it) (is loose|moves without strain)"):
+        with pytest.raises(
+            sl.errors.InputError, match=r"a part of (the body|it)(, most at row .*,)? (is loose|moves without strain)"
+        ):
             sl.flexible.from_matrices(
                 M, K, positions, dofs=dofs, interfaces={"root": 0, "tip": LAST + 1}, basis=basis, modes=2
             )

@@ -232,3 +232,21 @@ def test_steel_in_words(solid):
         "leave out",
     ):
         assert part in text
+
+
+def test_a_solid_that_was_condensed_before_has_level_0_and_warns():
+    solid = Solid(bar(0.2, counts=(4, 1, 1)), quadratic=False)
+    n = len(solid.positions)
+    order = np.argsort(3 * solid.dofs[:, 0] + solid.dofs[:, 1])
+    M, K = (A.toarray()[np.ix_(order, order)] for A in (solid.mass, solid.stiffness))
+    kept = np.setdiff1d(np.arange(n), solid.at(0.1)[:2])
+    a = (3 * kept[:, None] + np.arange(3)).ravel()
+    b = np.setdiff1d(np.arange(3 * n), a)
+    T = np.zeros((3 * n, len(a)))
+    T[a], T[b] = np.eye(len(a)), -np.linalg.solve(K[np.ix_(b, b)], K[np.ix_(b, a)])
+    M, K = (0.5 * (A + A.T) for A in (T.T @ M @ T, T.T @ K @ T))
+    x = solid.positions[kept, 0]
+    ends = {"root": np.flatnonzero(x < 1e-9).tolist(), "tip": np.flatnonzero(x > 0.2 - 1e-9).tolist()}
+    with pytest.warns(sl.errors.SpanloopWarning, match="reduced before .static condensation.: level of data 0"):
+        part = sl.flexible.from_matrices(M, K, solid.positions[kept], interfaces=ends, modes=2)
+    assert part.level == 0

@@ -131,6 +131,10 @@ def fewer(
     >>> found.model.nv, found.change < 0.01
     (4, True)
     """
+    if not isinstance(model, Model):
+        raise InputError(f"{_OWNER}: expected a model; found {type(model).__name__}. from_matrices takes fewer modes=")
+    if at is not None and not len(at):
+        raise InputError(f"{_OWNER}: at is empty; expected operating points q ({model.nq},), or leave it out")
     bodies = {k: b for k, b in flexible_bodies(model.bodies, model.joints).items() if b.elements is not None}
     if not bodies:
         raise InputError(f"{_OWNER}: model {model.name!r} has no body from finite elements")
@@ -164,6 +168,8 @@ def fewer(
 
 def _wanted(keep: Any, bodies: Mapping[str, FlexibleParts]) -> dict[str, int]:
     given = dict.fromkeys(bodies, keep) if not isinstance(keep, Mapping) else dict(keep)
+    if not given:
+        raise InputError(f"{_OWNER}: keep is empty; expected a number of modes, or {{body: number}}")
     for body, n in given.items():
         if body not in bodies:
             raise InputError(

@@ -73,6 +73,9 @@ def test_degrees_of_freedom_that_do_not_fit_the_nodes(files):
     assert sl.flexible.load("solid.op4", nodes="body.bdf", dofs="123").dofs[-1].tolist() == [1, 2]
     refused(InputError, "component 2 to 7", path="solid.op4", nodes="body.bdf", dofs=[(1, c) for c in range(2, 8)])
     refused(FileError, "node 9 of the matrices", path="solid.op4", nodes="body.bdf", dofs=[(9, c) for c in range(1, 7)])
+    twice = [(1, c) for c in (1, 1, 2, 3, 4, 5)]
+    refused(InputError, "component 1 of node 1 twice", path="solid.op4", nodes="body.bdf", dofs=twice)
+    refused(InputError, "dofs is '321'", "ascending order, '123'", path="solid.op4", nodes="body.bdf", dofs="321")
     (files / "p.pch").write_text(write.dmig({"K": STIFFNESS, "M": MASS}, KEYS))
     refused(InputError, "has the nodes of its rows", path="p.pch", nodes="body.bdf", dofs="123456")
     refused(InputError, "p.pch has the nodes of its rows, and k.sti", mass="p.pch", stiffness="k.sti", nodes="body.bdf")
@@ -91,6 +94,25 @@ def test_matrices_that_are_not_symmetric(files):
         stiffness="k.sti",
         nodes="body.bdf",
     )
+
+
+def test_a_triangle_of_a_whole_matrix_is_named_as_that(files):
+    arrays = {"positions": POSITIONS, "mass": np.triu(MASS + 0.1), "stiffness": STIFFNESS}
+    np.savez(files / "half.npz", **arrays)
+    refused(FileError, "has no mirror image", "expected a symmetric matrix, both of its triangles", path="half.npz")
+
+
+def test_one_matrix_is_not_mass_and_stiffness(files):
+    same = {"path": "two.op4", "nodes": "body.bdf", "mass_name": "KAA", "stiffness_name": "KAA"}
+    refused(InputError, "matrix 'KAA' would be the mass and the stiffness", **same)
+    refused(InputError, "would be the mass and the stiffness", mass="k.sti", stiffness="k.sti", nodes="body.bdf")
+
+
+def test_a_complex_matrix_is_named_as_that(files):
+    text = write.dmig({"K": STIFFNESS, "MAAX": MASS}, KEYS)
+    header = next(line for line in text.splitlines() if "MAAX" in line)
+    (files / "c.pch").write_text(text.replace(header, f"{header[:32]}{4:8d}{header[40:]}", 1))
+    refused(FileError, "matrix MAAX cannot be the mass: it is complex", path="c.pch", nodes="body.bdf")
 
 
 def test_other_matrices_of_a_file_need_not_be_symmetric(files):

@@ -135,9 +135,8 @@ class _Entries:
         least = NEGLIGIBLE * float(np.abs(values).max())
         alone = off & ~paired & (np.abs(values) > least)
         if alone.any():
-            self.fail(
-                int(np.argmax(alone)), "has no mirror image; expected a symmetric matrix, all of it or one triangle"
-            )
+            wanted = "all of it or one triangle" if of_halves else "both of its triangles"
+            self.fail(int(np.argmax(alone)), f"has no mirror image; expected a symmetric matrix, {wanted}")
         unlike = paired & (np.abs(values - other) > ROUNDING * np.maximum(np.abs(values), np.abs(other)) + least)
         if unlike.any():
             k = int(np.argmax(unlike))

@@ -50,7 +50,7 @@ def mass_and_stiffness(
     """Mass and stiffness, and nodes that come with them."""
     if path is not None and None not in paths.values():
         raise InputError("path, mass and stiffness are given; expected path, or mass and stiffness")
-    found, nodes = {}, None
+    found, nodes, chosen = {}, None, None
     contents: dict[int, tuple[list[FileMatrix], FileNodes | None]] = {}
     for which in ("mass", "stiffness"):
         given = paths[which] if paths[which] is not None else path
@@ -62,6 +62,12 @@ def mass_and_stiffness(
         every, own = contents[id(file)]
         nodes = nodes or own
         one = _choice(file, every, which, names[which], alone=paths[which] is not None)
+        if which == "stiffness" and chosen is one:
+            raise InputError(
+                f"{file.path}: matrix {one.name!r} would be the mass and the stiffness; expected two matrices. Try "
+                "mass_name= and stiffness_name=, or mass= and stiffness="
+            )
+        chosen = one
         found[which] = Chosen(file, one.made(), one.keys, one.is_open)
     return found, nodes
 
@@ -96,7 +102,8 @@ def _choice(file: FileBytes, every: list[FileMatrix], which: str, name: str | No
         match = every
     else:
         match = [m for m in every if m.name.upper() == _WORDS[which]]
-        match = match or [m for m in every if m.name.upper().startswith(_BEGINNINGS[which]) and not m.problem]
+        named = [m for m in every if m.name.upper().startswith(_BEGINNINGS[which])]
+        match = match or [m for m in named if not m.problem] or named[:1]
     if not match and names == [""]:
         file.fail(
             None, f"it has one matrix, without a name; expected mass= and stiffness=, one file each{_beside(file)}"

@@ -74,6 +74,8 @@ def _keys(files: OpenedFiles, dofs: Any, nodes: FileNodes, size: int) -> np.ndar
             f"{files.first.path}: the matrices have {size} rows, and {len(nodes.labels)} nodes have "
             f'{6 * len(nodes.labels)} degrees of freedom; expected dofs=, such as "123" for solids'
         )
+    if isinstance(dofs, str) and re.fullmatch("[1-6]+", dofs) and list(dofs) != sorted(set(dofs)):
+        raise InputError(f"dofs is {dofs!r}; expected components in ascending order, {''.join(sorted(set(dofs)))!r}")
     if dofs is None or (isinstance(dofs, str) and re.fullmatch("[1-6]+", dofs)):
         components = np.array(sorted({int(c) for c in dofs or "123456"}))
         return np.stack([np.repeat(nodes.labels, len(components)), np.tile(components, len(nodes.labels))], axis=1)
@@ -83,10 +85,14 @@ def _keys(files: OpenedFiles, dofs: Any, nodes: FileNodes, size: int) -> np.ndar
         keys = np.array(dofs)
     except ValueError:
         keys = np.zeros(0)
-    if keys.ndim != 2 or keys.shape[1] != 2 or keys.dtype.kind not in "iu" or len(np.unique(keys, axis=0)) < len(keys):
+    if keys.ndim != 2 or keys.shape[1] != 2 or keys.dtype.kind not in "iu":
         raise InputError(
             f"dofs has shape {keys.shape} of {keys.dtype}; expected integers (N, 2): node, component 1 to 6"
         )
+    pairs, counts = np.unique(keys, axis=0, return_counts=True)
+    if (counts > 1).any():
+        node, component = pairs[counts > 1][0].tolist()
+        raise InputError(f"dofs has component {component} of node {node} twice; expected each row once")
     if keys[:, 1].min() < 0 or keys[:, 1].max() > 6:
         raise InputError(f"dofs has component {keys[:, 1].min()} to {keys[:, 1].max()}; expected 1 to 6, or 0")
     return keys.astype(np.int64)

@@ -21,7 +21,7 @@ import numpy as np
 from spanloop.errors import InputError, SpanloopWarning
 from spanloop.flexible import reduction
 from spanloop.flexible.finite_elements import FiniteElements
-from spanloop.flexible.matrices.check import check_stiffness
+from spanloop.flexible.matrices.check import check_stiffness, row_label
 from spanloop.flexible.matrices.held import Held
 from spanloop.flexible.matrices.interfaces import MOTIONS, ROOT, Interface, Tied, rigid_vectors
 
@@ -29,6 +29,7 @@ BASES = ("craig-bampton", "guyan", "rubin", "cantilever", "free", "full")
 CHOICES = ("frequency", "effective mass")
 _MOST_WHOLE = 120  # coordinates of a body that is not reduced
 _NO_MASS = 1e-13  # of the median mass of shapes of unit stiffness (1/ω²): rounding
+_DEPENDENT = 1e-10  # of strain energy, of mass: less is rounding
 _RIGID = 1e-3  # of the slowest frequency with the root held: slower free modes are rigid
 
 
@@ -127,13 +128,30 @@ class Reduction:
         K, M = K * np.outer(scale, scale), M * np.outer(scale, scale)
         if np.linalg.eigvalsh(0.5 * (M + M.T))[0] < -1e-10 * np.abs(M).max():
             raise InputError(f"{owner}: the mass matrix is indefinite: a motion of the reduced body has negative mass")
-        try:
-            back = reduction.natural_modes(0.5 * (K + K.T), 0.5 * (M + M.T), len(K))
-        except np.linalg.LinAlgError:
+        own = self._independent(found * scale, 0.5 * (K + K.T), 0.5 * (M + M.T), owner)
+        found, K, M = (found * scale) @ own, own.T @ K @ own, own.T @ M @ own
+        back = reduction.natural_modes(0.5 * (K + K.T), 0.5 * (M + M.T), len(K))
+        return self._with_mass(np.asarray(found @ back), np.einsum("ik,ij,jk->k", back, M, back), owner)
+
+    def _independent(self, found: np.ndarray, K: np.ndarray, M: np.ndarray, owner: str) -> np.ndarray:
+        """Combinations (k, m) of shapes (n, k) that are independent of each other; K and M: their stiffness and mass.
+
+        What has neither strain energy nor mass beside the shapes is none: static shapes that modes contain. What has
+        mass and no strain energy is a part that is loose.
+        """
+        w, V = np.linalg.eigh(K)
+        nothing = w < _DEPENDENT
+        if not nothing.any():
+            return np.eye(len(K))
+        masses = np.einsum("ik,ij,jk->k", V, M, V)
+        loose = nothing & (masses > _DEPENDENT * np.abs(M).max())
+        if loose.any():
+            z = np.abs(np.asarray(self.tied.Z @ (found @ V[:, np.argmax(loose)])))
             raise InputError(
-                f"{owner}: stiffness is not positive definite with the root held; a part of it moves without strain"
-            ) from None
-        return self._with_mass(np.asarray((found * scale) @ back), np.einsum("ik,ij,jk->k", back, M, back), owner)
+                f"{owner}: stiffness is not positive definite with the root held; a part of it, most at "
+                f"{row_label(self.fe, int(np.argmax(z)))}, moves without strain"
+            )
+        return np.asarray(V[:, ~nothing])
 
     def _with_mass(self, z: np.ndarray, masses: np.ndarray, owner: str) -> np.ndarray:
         """The shapes (n, k) of unit stiffness that move mass, masses (k,); what the others would do is named.

@@ -19,6 +19,8 @@ _PRINTED = 1e-5  # force of a rigid motion in a row, of the sum of its parts: si
 _RESISTS = 1e-4
 _NO_STIFFNESS = 1e-15  # of the largest ratio of stiffness to mass of one degree of freedom
 _GROUND = 0.05  # of the first frequency
+_FIRST_MOMENTS = 1e-4  # of mass times length
+_MIXED = 0.02  # of a mass of displacements: condensing a tenth of the nodes leaves 0.1
 _COMPONENTS = ("x", "y", "z", "rotation x", "rotation y", "rotation z")
 FASTEST = 2e4  # m/s: no material carries sound faster
 DENSEST = 2.3e4  # kg/m³: osmium
@@ -116,6 +118,46 @@ def check_rigid(fe: FiniteElements, root: np.ndarray, owner: str) -> None:
             f"{owner}: M has a mass of {mass[0]:g}, {mass[1]:g}, {mass[2]:g} kg along x, y, z; expected one mass. Are "
             "degrees of freedom missing, or supports taken out of M?"
         )
+    moments = inertia[3:, :3]  # mass times [c]×
+    arm = mass.max() * max(float(np.ptp(fe.positions, axis=0).max()), float(np.abs(moments).max()) / mass.max())
+    odd = float(np.abs(moments + moments.T).max())
+    if odd > _FIRST_MOMENTS * arm:
+        raise InputError(
+            f"{owner}: M has no centre of mass: its moments under accelerations along two axes contradict each other "
+            f"by {odd / arm:.2g} of the mass times the length; no body does. Is an entry of M missing or wrong, or the "
+            "order of degrees of freedom (dofs=)?"
+        )
+
+
+def warn_of_condensed_mass(fe: FiniteElements, owner: str) -> bool:
+    """Warn of a mass of displacements that couples different axes: whether it does.
+
+    Elements with displacements alone have one mass matrix along every axis, and nothing between axes. Static
+    condensation mixes them, and what mass lies between the nodes that are left is no longer known.
+    """
+    where = np.full((len(fe.positions), 3), -1)
+    for c in range(3):
+        at = np.flatnonzero((fe.dofs[:, 1] == c) & (fe.dofs[:, 0] >= 0))
+        where[fe.dofs[at, 0], c] = at
+    nodes = (where >= 0).all(axis=1)
+    if (fe.dofs[:, 1] > 2).any() or (fe.dofs[:, 0] < 0).any() or 3 * nodes.sum() < len(fe.dofs):
+        return False
+    rows = where[nodes]
+    own = [fe.mass[rows[:, c]][:, rows[:, c]] for c in range(3)]
+    mean = (own[0] + own[1] + own[2]) / 3.0
+    apart = sum(abs(A - mean).power(2).sum() for A in own)
+    apart += sum(2.0 * abs(fe.mass[rows[:, a]][:, rows[:, b]]).power(2).sum() for a, b in ((0, 1), (0, 2), (1, 2)))
+    share = float(np.sqrt(apart / (3.0 * abs(mean).power(2).sum())))
+    if share <= _MIXED:
+        return False
+    warnings.warn(
+        f"{owner}: M couples displacements along different axes ({share:.2g} of it), as a model does that was reduced "
+        "before (static condensation): level of data 0. Linear motion is that of M and K; how deformation changes the "
+        "inertia, and centrifugal and Coriolis forces on the modes, are estimates. Give the full matrices",
+        SpanloopWarning,
+        stacklevel=4,
+    )
+    return True
 
 
 def _of_modes(fe: FiniteElements) -> float:

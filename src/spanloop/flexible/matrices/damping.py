@@ -15,7 +15,8 @@ def modal_damping(damping: Any, body: FiniteElementBody, owner: str) -> np.ndarr
     """2 ζ k/ω of each mode (n,), from ratios of critical damping: one, or one each."""
     damping = real_numbers(damping, f"{owner}: damping")
     try:
-        ratios = np.asarray(damping, dtype=float)
+        ratios = np.asarray(damping)
+        ratios = ratios.astype(float) if ratios.dtype.kind in "fiu" else np.array(np.nan)
     except (TypeError, ValueError):
         ratios = np.array(np.nan)
     if ratios.ndim > 1 or not np.isfinite(ratios).all() or (ratios < 0.0).any() or (ratios > 1e3).any():

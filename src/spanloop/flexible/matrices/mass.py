@@ -11,12 +11,13 @@ what the particles lack of them, inertia of rotations, is in `Sections`, constan
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from spanloop.flexible.finite_elements import FiniteElements
+from spanloop.flexible.matrices.eccentric import eccentric_masses
 from spanloop.flexible.matrices.interfaces import rigid_vectors
 from spanloop.flexible.particles import antisymmetric, axial, triangular, tuples
 from spanloop.math.flexible import Particles, Sections
@@ -139,7 +140,8 @@ def _products(fe: FiniteElements, shapes: np.ndarray, root: np.ndarray) -> np.nd
     for c in range(3):
         values[has[:, c], 4 + c :: 3] = shapes[where[has[:, c], c]]
     own = np.array([-1] * 4 + [0, 1, 2] * n)  # the axis to which a function belongs
-    embedding = _Embedding(fe, shapes, where)
+    beside = eccentric_masses(fe)
+    embedding = _Embedding(replace(fe, mass=beside.without(fe.mass)), shapes, where)
     along = [embedding.products(values, own, c) for c in range(3)]
     any_axis, of = slice(0, 4), [slice(4 + c, None, 3) for c in range(3)]
     out = np.zeros_like(along[0])
@@ -151,7 +153,18 @@ def _products(fe: FiniteElements, shapes: np.ndarray, root: np.ndarray) -> np.nd
             axes = [e for e in {c, d} if not (has[:, e] & ~(has[:, c] & has[:, d])).any()] or ([c] if c == d else [])
             if axes:
                 out[of[c], of[d]] = sum(along[e][of[c], of[d]] for e in axes) / len(axes)
-    return 0.5 * (out + out.T)
+    out = 0.5 * (out + out.T)
+    return out + beside.products(values[beside.nodes], _gradients(shapes[beside.rows[:, 3:]]))
+
+
+def _gradients(rotations: np.ndarray) -> np.ndarray:
+    """Gradients (k, 4 + 3n, 3) of the functions beside nodes whose rotations (k, 3, n) are known: φ + Θ × ρ."""
+    k, _, n = rotations.shape
+    out = np.zeros((k, 4 + 3 * n, 3))
+    out[:, 1:4] = np.eye(3)
+    for c, axis in enumerate(np.eye(3)):
+        out[:, 4 + c :: 3] = np.cross(axis, rotations.transpose(0, 2, 1))
+    return out
 
 
 class _Embedding:

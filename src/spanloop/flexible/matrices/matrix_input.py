@@ -83,9 +83,12 @@ def from_matrices(
     """
     fe = _model(M, K, positions, dofs)
     wanted = _wanted(modes, up_to, by)
-    basis = str(basis).replace("_", "-")
-    if basis not in BASES:
-        raise InputError(f"{_OWNER}: basis is {basis!r}; {nearest(basis, BASES)}")
+    if not isinstance(basis, str) or basis.replace("_", "-") not in BASES:
+        raise InputError(f"{_OWNER}: basis is {basis!r}; {nearest(str(basis), BASES)}")
+    basis = basis.replace("_", "-")
+    if basis in ("guyan", "full") and (modes or up_to is not None):
+        kept = "static shapes alone" if basis == "guyan" else "all coordinates"
+        raise InputError(f"{_OWNER}: basis={basis!r} has {kept}; leave modes= and up_to= out")
     check.check_matrices(fe, _OWNER)
     found = read_interfaces(fe, interfaces, tie, _OWNER)
     check.warn_of_far_frames(fe, found, _OWNER)
@@ -93,7 +96,8 @@ def from_matrices(
     check.check_connected(fe, found, _OWNER)
     check.check_definite(fe, _OWNER)
     job = Reduction(fe, found, tied(fe, found), basis)
-    made = reduced_body(job, wanted, _drawn(fe, surface, surface_energy), stiffening, _OWNER)
+    is_condensed = check.warn_of_condensed_mass(fe, _OWNER)
+    made = reduced_body(job, wanted, _drawn(fe, surface, surface_energy), stiffening, is_condensed, _OWNER)
     check.check_stiffness(fe, found[0].reference, float(made.frequencies.min()), _OWNER)
     if not any_units:
         check.check_units(fe, made.mass, float(made.frequencies.min()), _OWNER)
@@ -203,5 +207,8 @@ def _drawn(fe: FiniteElements, surface: Any, energy: Any) -> Drawn | None:
     if found.ndim != 2 or found.shape[1] != 3 or found.dtype.kind not in "iu" or not len(found):
         raise InputError(f"{_OWNER}: surface is {surface!r:.60}; expected triangles (t, 3) of nodes")
     if found.min() < 0 or found.max() >= len(fe.positions):
-        raise InputError(f"{_OWNER}: surface names node {found.max()}; there are {len(fe.positions)}")
+        wrong = int(found.min()) if found.min() < 0 else int(found.max())
+        raise InputError(f"{_OWNER}: surface names node {wrong}; there are {len(fe.positions)}, from 0")
+    if energy is not None and not callable(energy):
+        raise InputError(f"{_OWNER}: surface_energy is {energy!r:.60}; expected a function of shapes (N, n)")
     return Drawn(found.astype(int), energy)

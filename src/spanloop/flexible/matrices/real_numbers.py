@@ -18,6 +18,12 @@ def real_numbers(given: Any, where: str, advice: str = "") -> Any:
         found = given if hasattr(given, "dtype") else np.asarray(given)
     except ValueError:  # rows of several lengths, which the reader of the numbers names
         return given
+    if np.ma.is_masked(found):
+        raise InputError(
+            f"{where} has masked entries; expected numbers. Give .filled(0.0), or the array without its mask"
+        )
+    if getattr(found.dtype, "kind", "") in "SU":
+        raise InputError(f"{where} is text; expected numbers")
     if getattr(found.dtype, "kind", "") != "c":
         return given
     most = float(abs(found.imag).max()) if min(found.shape, default=1) else 0.0

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from spanloop.errors import InputError
+from spanloop.errors import InputError, SpanloopWarning
 from spanloop.flexible.finite_element_body import FiniteElementBody
 from spanloop.flexible.finite_elements import FiniteElements
 from spanloop.flexible.matrices.bases import Reduction, Wanted
@@ -27,6 +28,7 @@ from spanloop.flexible.matrices.stiffening import (
 from spanloop.flexible.matrices.turning import turning
 
 _MOST_MODES = 120
+_MANY_MODES = 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +39,10 @@ class Drawn:
     energy: Callable[[np.ndarray], np.ndarray] | None = None
 
 
-def reduced_body(job: Reduction, wanted: Wanted, drawn: Drawn | None, given: Any, owner: str) -> FiniteElementBody:
-    """The body, without damping."""
+def reduced_body(
+    job: Reduction, wanted: Wanted, drawn: Drawn | None, given: Any, is_condensed: bool, owner: str
+) -> FiniteElementBody:
+    """The body, without damping; is_condensed: whether M and K were reduced before."""
     fe, root = job.fe, job.interfaces[0].reference
     z, inner = job.shapes(wanted, owner)
     if job.held.negative_pivots:
@@ -47,6 +51,13 @@ def reduced_body(job: Reduction, wanted: Wanted, drawn: Drawn | None, given: Any
         )
     if z.shape[1] > _MOST_MODES:
         raise InputError(f"{owner}: {z.shape[1]} modes; {_MOST_MODES} at most. Name fewer interfaces, or fewer modes")
+    if z.shape[1] > _MANY_MODES:
+        warnings.warn(
+            f"{owner}: {z.shape[1]} modes; compiling the dynamics of a body takes seconds with 12, half a minute with "
+            "24, minutes with 48 and an hour with 120. Give fewer modes=, or name fewer interfaces",
+            SpanloopWarning,
+            stacklevel=4,
+        )
     z, units = _scaled(fe, job, z)
     shapes = np.asarray(job.tied.Z @ z)
     moments = mass_moments(fe, shapes, root)
@@ -56,7 +67,7 @@ def reduced_body(job: Reduction, wanted: Wanted, drawn: Drawn | None, given: Any
     if given is not None:
         found = _stiffening(job, shapes, moments, given, owner)
         level, bent, ends, loads = 2, found.affine, found.at, found.given
-    elif _is_reduced(job):
+    elif _is_reduced(job) or is_condensed:
         level = 0
     n = z.shape[1]
     motion = {name: _tidy(job.tied.frame_motion(name, z)) for name in job.names}

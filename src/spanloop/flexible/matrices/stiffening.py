@@ -16,6 +16,7 @@ interface (docs/theory/flexible.md, section 6).
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,7 @@ import numpy as np
 
 from spanloop.errors import InputError, nearest
 from spanloop.flexible.finite_elements import FiniteElements
+from spanloop.flexible.matrices.check import row_label
 from spanloop.flexible.matrices.interfaces import ROOT, rigid_vectors
 from spanloop.flexible.matrices.real_numbers import real_numbers
 
@@ -99,7 +101,7 @@ def read_stiffening(
     known = keys_of(interfaces)
     where = f"{owner}: stiffening"
     if callable(given):
-        return {key: _matrix(fe, given(static(key)), f"{where} of load {key!r}") for key in known}
+        return {key: _matrix(fe, _returned(given, static(key), where), f"{where} of load {key!r}") for key in known}
     if not isinstance(given, Mapping) or not given:
         raise InputError(
             f"{where} is {given!r:.60}; expected matrices by load, as {{'wzwz': G}}, or a function that returns the "
@@ -107,8 +109,22 @@ def read_stiffening(
         )
     for key in given:
         if key not in known:
-            raise InputError(f"{where}: no load is called {key!r}; {nearest(str(key), known)}")
+            same = [k for k in SPINS if isinstance(key, str) and key == k[2:] + k[:2]]  # wywx is wxwy
+            tail = f"did you mean {same[0]!r}?" if same else nearest(str(key), known)
+            raise InputError(f"{where}: no load is called {key!r}; {tail}")
     return {key: _matrix(fe, given[key], f"{where}[{key!r}]") for key in known if key in given}
+
+
+def _returned(given: Callable[[np.ndarray], Any], d: np.ndarray, where: str) -> Any:
+    try:
+        inspect.signature(given).bind(d)
+    except TypeError:
+        raise InputError(
+            f"{where} does not take one argument; expected a function of static displacements (N,) alone"
+        ) from None
+    except ValueError:  # a function without a signature
+        pass
+    return given(d)
 
 
 def _matrix(fe: FiniteElements, G: Any, where: str) -> Any:
@@ -125,8 +141,13 @@ def _matrix(fe: FiniteElements, G: Any, where: str) -> Any:
     if not np.isfinite(found.data).all():
         raise InputError(f"{where} has a number that is not finite")
     largest = abs(found).max() if found.nnz else 0.0
-    if largest and abs(found - found.T).max() > 1e-6 * largest:
-        raise InputError(f"{where} is not symmetric; differential stiffness of a load that has a potential is")
+    off = abs(found - found.T).tocoo()
+    if largest and off.nnz and off.data.max() > 1e-6 * largest:
+        k = int(np.argmax(off.data))
+        i, j = row_label(fe, int(off.row[k])), row_label(fe, int(off.col[k]))
+        raise InputError(
+            f"{where} is not symmetric in {i}, {j}; differential stiffness of a load that has a potential is"
+        )
     return 0.5 * (found + found.T)
 
 
