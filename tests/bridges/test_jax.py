@@ -326,6 +326,52 @@ def test_a_loss_that_leaves_refused_rows_out_has_gradients_of_zero_there(count):
     assert (found[:-1] != 0).any(-1).all()
 
 
+BAD = {  # what no state of a joint is: entries of its coordinates
+    "spherical": [{0: np.nan}, {2: np.inf}, {0: 0.0, 1: 0.0, 2: 0.0, 3: 0.0}, {0: 3.0}],
+    "planar": [{0: np.nan}, {1: -np.inf}, {2: np.nan}, {0: np.inf}],
+    "free": [{0: np.nan}, {4: np.inf}, {0: 0.0, 1: 0.0, 2: 0.0, 3: 0.0}, {6: np.nan}],
+    "general": [{0: np.nan}],
+}
+
+
+@pytest.mark.parametrize("kind", sorted(BAD))
+def test_gradients_are_zero_where_weights_are_also_by_coordinates_that_do_not_add(kind):
+    model = mechanisms.model_of(f"chain_{kind}")
+    f, given = bridge.forward_dynamics(model), states(model, len(BAD[kind]) + 2)
+    place = next(model.q_slice(j.name).start for j in model.joints if j.kind.name == kind)
+    q = np.array(given[0])
+    for row, change in zip(q, BAD[kind], strict=False):
+        for k, x in change.items():
+            row[place + k] = x
+    bad, q = np.arange(len(q)) < len(BAD[kind]), jnp.asarray(q)
+
+    def loss(q, v, tau):
+        answer, has_answer = f.with_status(q, v, tau)
+        return jnp.where(has_answer[..., None], answer, 0.0).sum()
+
+    one = jax.grad(loss, argnums=(0, 1, 2))
+    each = lambda *x: map(jnp.stack, zip(*map(one, *x), strict=True))  # noqa: E731  states without batch axes
+    expected = [np.where(bad[:, None], 0.0, x) for x in one(*given)]  # of the states that are not bad
+    assert f.with_status(q, *given[1:])[1].tolist() == (~bad).tolist()
+    for gradient in (one, jax.jit(one), jax.vmap(one), each):
+        for found, right in zip(gradient(q, *given[1:]), expected, strict=True):
+            assert np.allclose(found, right, rtol=1e-9, atol=1e-12 * np.abs(right).max())
+            assert (np.asarray(found)[bad] == 0).all()
+    directions = states(model, len(q), seed=50)
+    for push in (jax.jvp, jax.jit(jax.jvp, static_argnums=0)):
+        slope = push(loss, (q, *given[1:]), tuple(directions))[1]
+        assert np.isclose(slope, sum((x * d).sum() for x, d in zip(expected, directions, strict=True)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["planar", "spherical"])
+def test_a_gradient_with_weights_is_nan_where_the_state_has_no_answer(kind):
+    model = mechanisms.model_of(f"chain_{kind}")
+    f, (q, v, tau) = bridge.forward_dynamics(model), states(model, 2)
+    bad = q.at[1, 0].set(jnp.nan)
+    assert jnp.isfinite(jax.grad(lambda q: f(q, v, tau).sum())(bad)).all(-1).tolist() == [True, False]
+    assert jnp.isfinite(jax.jvp(lambda q: f(q, v, tau), (bad,), (q,))[1]).all(-1).tolist() == [True, False]
+
+
 # ---- options of JAX for debugging
 
 
