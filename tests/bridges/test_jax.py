@@ -284,6 +284,19 @@ def test_live_parameters_are_an_array_or_named():
     assert equal(f(q, v, tau, {}), f(q, v, tau, whole))
 
 
+@pytest.mark.parametrize("make", [sl.zoo.four_bar, sl.zoo.five_bar])
+def test_gradients_by_parameters_do_not_need_the_second_computation_of_the_numpy_call(make):
+    model, start = make(), getattr(sl.zoo, f"{make.__name__}_start")()
+    _, (q, v, tau) = closed(model, start)
+    body = model.bodies[1].name
+    by_mass = [
+        jax.grad(lambda *x, f=f: f(*x[:3], {f"{body}.mass": x[3]}).sum(), argnums=(0, 1, 2, 3))(q, v, tau, 1.0)
+        for f in (bridge.forward_dynamics(model, parameters="live", method=m) for m in ("simple_closed_chain", None))
+    ]
+    assert all(jnp.isfinite(x).all() for x in by_mass[0])
+    assert all(np.allclose(a, b, rtol=1e-8) for a, b in zip(by_mass[0][2:], by_mass[1][2:], strict=True))
+
+
 # ---- states without an answer
 
 
