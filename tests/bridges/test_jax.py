@@ -297,6 +297,31 @@ def test_gradients_by_parameters_do_not_need_the_second_computation_of_the_numpy
     assert all(np.allclose(a, b, rtol=1e-8) for a, b in zip(by_mass[0][2:], by_mass[1][2:], strict=True))
 
 
+def planar_chain_to_close() -> sl.Model:
+    """Three links in a plane and a loop of five rows, three of which depend on others."""
+    b = sl.Builder("chain")
+    for k in range(3):
+        b.body(f"link{k}", 0.5 + 0.2 * k, (0.25, 0, 0), (0.01, 0.02 + 0.01 * k, 0.02 + 0.01 * k))
+    b.revolute("joint0", "world", "link0", "y").revolute("joint1", "link0", "link1", "y", (0.5, 0, 0))
+    b.revolute("joint2", "link1", "link2", "y", (0.5, 0, 0))
+    b.frame("end", "link2", position=(0.5, 0, 0)).frame("anchor", "world", position=(0.9, 0, 0))
+    return b.loop("end", "anchor", sl.joints.Revolute("y"), name="grip", switchable=True).build()
+
+
+def test_active_rows_are_the_input_active_and_have_no_derivative():
+    model = planar_chain_to_close()
+    robot, f = sl.Dynamics(model), bridge.forward_dynamics(model)
+    q, z = robot.assemble([-1.0, 1.0, 1.0]), np.zeros(3)
+    for names in (["grip"], []):
+        answer, has_answer = f.with_status(q, z, z, robot.active_rows(names))
+        assert has_answer
+        assert equal(answer, robot.forward_dynamics(q, z, z, active_loops=names))
+    with pytest.raises(
+        InputError, match="active opens and closes loops, and nothing has a derivative by it; different"
+    ):
+        jax.grad(lambda x: f(q, z, z, x).sum())(robot.active_rows())
+
+
 # ---- states without an answer
 
 

@@ -207,6 +207,21 @@ def test_a_loss_that_leaves_refused_rows_out_has_gradients_of_zero_there():
     assert not f.with_status(q[1], v[1], tau[1])[1]
 
 
+def test_a_switchable_loop_is_closed_by_its_active_rows_which_have_no_derivative():
+    model = sl.zoo.puma().with_frame("anchor", "world", position=(0.4, 0.0, 0.5))
+    model = model.with_loop("tool", "anchor", "spherical", name="grip", switchable=True)
+    robot, f = sl.Dynamics(model), bridge.forward_dynamics(model)
+    q, z = robot.assemble([0.1, -0.9, 0.4, 0.2, 0.3, 0.1]), torch.zeros(6, dtype=torch.float64)
+    for names in (["grip"], []):
+        found = f(torch.tensor(q), z, z, torch.tensor(robot.active_rows(names)))
+        assert np.array_equal(found.numpy(), robot.forward_dynamics(q, z, z, active_loops=names))
+    active = torch.tensor(robot.active_rows()).requires_grad_()
+    with pytest.raises(
+        InputError, match="active opens and closes loops, and nothing has a derivative by it; different"
+    ):
+        f(torch.tensor(q), z, z, active).sum().backward()
+
+
 def test_what_does_not_fit_is_refused_with_a_sentence():
     model = sl.zoo.puma()
     f, (q, v, tau) = bridge.forward_dynamics(model), states(model, 1)

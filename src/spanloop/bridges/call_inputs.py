@@ -9,6 +9,7 @@ import numpy as np
 
 from spanloop.errors import InputError, nearest
 from spanloop.joints.kind import JointKind
+from spanloop.kernels.derivative_spec import SWITCHES
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
 
@@ -29,6 +30,17 @@ def in_order(name: str, names: Sequence[str], inputs: Sequence[Any], named: Mapp
     if len(given) != len(names) or len(inputs) + len(named) != len(names):
         raise InputError(f"{name} takes {', '.join(names)}; {len(inputs) + len(named)} were given")
     return given
+
+
+def refuse_switches(name: str, wrt: Iterable[str], known: Sequence[str]) -> None:
+    """Refuse derivatives by inputs that are no numbers, as `active`."""
+    for switch in wrt:
+        if switch in SWITCHES:
+            others = ", ".join(n for n in known if n not in SWITCHES)
+            raise InputError(
+                f"{name}: {switch} opens and closes loops, and nothing has a derivative by it; "
+                f"differentiate by {others}"
+            )
 
 
 def named_values(name: str, given: Mapping[str, Any], convert: Callable[[Any], Any]) -> list[Any]:

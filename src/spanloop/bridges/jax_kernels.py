@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import jax.ffi
 
-from spanloop.bridges.call_inputs import moves_freely
+from spanloop.bridges.call_inputs import moves_freely, refuse_switches
 from spanloop.compiler.runtime.xla import Handler, cpu_handler, gpu_handler
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.joints import General
@@ -117,6 +117,7 @@ class Kernels:
 
     def call(self, mode: str | None = None, wrt: tuple[str, ...] = ()) -> Call:
         """The function itself, or a derivative by inputs, coordinates among them."""
+        refuse_switches(self.name, wrt, self.names)
         lifts = mode in ("jvp", "vjp") and self.moves_freely and any(n in POSITIONS for n in wrt)
         return self._calls.setdefault((mode, wrt), Call(self._key, mode, wrt, self, lifts))
 
