@@ -284,6 +284,26 @@ def test_live_parameters_are_an_array_or_named():
     assert equal(f(q, v, tau, {}), f(q, v, tau, whole))
 
 
+def test_the_gradient_by_a_length_in_a_loop_is_right_with_those_along_the_closing_motion():
+    model, name = sl.zoo.four_bar(), "coupler_hinge.position.x"
+    _, (q, v, tau) = closed(model, sl.zoo.four_bar_start())
+    length = model.parameters().values[model.parameters().index(name)]
+    live, weights = bridge.forward_dynamics(model, parameters="live"), np.array([1.0, 2.0, -0.5])
+
+    def closed_with(length):
+        robot = sl.Dynamics(model.with_parameters({name: length}))
+        at = robot.assemble(np.asarray(q), fixed=["crank_hinge"])
+        rates = robot.complete_velocity(at, {"crank_hinge": v[0]})
+        return at, rates, robot.forward_dynamics(at, rates, np.asarray(tau)) @ weights
+
+    ends = zip(closed_with(length + 1e-5), closed_with(length - 1e-5), strict=True)
+    dq, dv, slope = ((a - b) / 2e-5 for a, b in ends)
+    loss = lambda q, v, x: live(q, v, tau, {name: x}) @ weights  # noqa: E731
+    by_q, by_v, alone = jax.grad(loss, argnums=(0, 1, 2))(q, v, length)
+    assert np.isclose(alone + by_q @ dq + by_v @ dv, slope, rtol=1e-6)
+    assert not np.isclose(alone, slope, rtol=0.05)
+
+
 @pytest.mark.parametrize("make", [sl.zoo.four_bar, sl.zoo.five_bar])
 def test_gradients_by_parameters_do_not_need_the_second_computation_of_the_numpy_call(make):
     model, start = make(), getattr(sl.zoo, f"{make.__name__}_start")()

@@ -93,7 +93,8 @@ def compile(
             that are redundant in its assembly, not those of the assemblies near the neutral state (docs/singular.md).
         derivative: "jvp", the derivative along a direction, which the inputs d.q, d.v, ... give; "vjp", the derivatives
             of a sum of the answer's numbers with the input `weights`; "jacobian", all derivatives, in a last axis of
-            the answer. Derivatives by q have one entry for each DoF: q moves at joint rates (docs/gradients.md).
+            the answer. Derivatives by q have one entry for each DoF: q moves at joint rates (docs/gradients.md). By
+            lengths in loops they are those of loops that open: q stays.
         wrt: names of the inputs by which the derivative is; by default all of the function's own. "parameters" makes
             the parameters an input.
         layout: of arrays of target "cuda": "rows" (n, size), or "columns" (size, n), which is faster for large models.
