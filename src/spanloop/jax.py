@@ -13,8 +13,11 @@ try:
     import jax as _jax
 except ImportError as error:
     raise ImportError(f"spanloop.jax needs JAX ({error}); try: pip install 'spanloop[jax]'") from None
-if not hasattr(_jax, "typeof"):
-    raise ImportError(f"spanloop.jax needs JAX 0.6.2 or later; found {_jax.__version__}; try: pip install -U jax")
+
+from spanloop.bridges.versions import too_old
+
+if _old := too_old("jax", _jax.__version__):
+    raise ImportError(f"spanloop.jax {_old}")
 
 from spanloop.bridges.call_inputs import check_options
 from spanloop.bridges.jax_export import call_names
