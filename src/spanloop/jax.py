@@ -39,9 +39,17 @@ __all__ = [
 ]
 
 
+_OTHERS = {  # options of sl.compile that JAX has no use for
+    "threads": "XLA calls a kernel on one thread; jax.shard_map divides a batch among devices",
+    "chain_threads": "XLA calls a kernel on one thread",
+    "layout": "arrays of JAX have a row for every state",
+    "warps": "it is chosen by the size of a batch",
+}
+
+
 def function(model: Model, name: str, **options: Any) -> JaxFunction:
     """Return a function of the catalog as a callable on arrays; options: those of sl.compile, as frame="link6"."""
-    check_options(name, options, "arrays")
+    check_options(name, options, "arrays", "JAX", _OTHERS)
     return JaxFunction(model, name, options)
 
 

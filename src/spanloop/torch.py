@@ -37,9 +37,15 @@ __all__ = [
 ]
 
 
+_OTHERS = {  # options of sl.compile that PyTorch has no use for
+    "layout": "tensors have a row for every state",
+    "warps": "it is chosen by the size of a batch",
+}
+
+
 def function(model: Model, name: str, **options: Any) -> TorchFunction:
     """Return a function of the catalog as a callable on tensors; options: those of sl.compile, as frame="link6"."""
-    check_options(name, options, "tensors")
+    check_options(name, options, "tensors", "PyTorch", _OTHERS)
     return TorchFunction(model, name, options)
 
 

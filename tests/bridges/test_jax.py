@@ -113,6 +113,17 @@ def test_numpy_arrays_are_taken_in_the_precision_that_jax_has():
     assert equal(f(q, v, tau), expected)
 
 
+def test_numpy_arrays_in_another_order_of_bytes_are_taken_and_longer_floats_are_refused():
+    model = sl.zoo.puma()
+    f, given = bridge.forward_dynamics(model), [np.asarray(x) for x in states(model, 2)]
+    for dtype in ("float64", "float32"):
+        native = [x.astype(dtype) for x in given]
+        swapped = [x.astype(x.dtype.newbyteorder()) for x in native]
+        assert equal(f(*swapped), f(*native))
+    with pytest.raises(InputError, match=f"tau holds {np.dtype(np.longdouble).name}; expected float64 or float32"):
+        f(given[0], given[1], given[2].astype(np.longdouble))
+
+
 def test_xla_calls_machine_code_of_that_name_and_nothing_else():
     model = sl.zoo.puma()
     f, given = bridge.forward_dynamics(model), [x[0] for x in states(model, 1)]
@@ -450,7 +461,10 @@ def test_debug_nans_names_the_function_whose_answer_is_nan(bad, count):
                     g(*given)
     finally:
         jax.config.update("jax_debug_nans", False)
+    given[k] = np.full(given[k].shape, np.nan)  # an array of NumPy
     with jax.debug_nans(True):
+        with pytest.raises(FloatingPointError, match=r"\(nan\) encountered in forward_dynamics"):
+            f(*given)
         assert jnp.isfinite(jax.jit(f)(*states(model, count))).all()
 
 
@@ -651,6 +665,7 @@ def test_what_does_not_fit_is_refused_with_a_sentence():
         ((q, v.astype("float32"), tau), "v holds float32, q float64; expected one dtype"),
         ((q.astype("float16"), v, tau), "q holds float16; expected float64 or float32"),
         ((q, v, np.zeros(6, int)), "tau holds int64; expected float64 or float32"),
+        ((q, v, np.zeros(6, np.float16)), "tau holds float16; expected float64 or float32"),
         ((q[:, :3], v, tau), r"q has shape \(1, 3\); expected \(..., 6\)"),
         ((jnp.tile(q, (2, 1)), jnp.tile(v, (3, 1)), tau), "batch axes do not fit together"),
     ):
@@ -665,6 +680,14 @@ def test_what_does_not_fit_is_refused_with_a_sentence():
         bridge.forward_dynamics(model, dtype="float32")
     with pytest.raises(InputError, match="threads is not for JAX: XLA calls a kernel on one thread"):
         bridge.forward_dynamics(model, threads=2)
+    with pytest.raises(
+        InputError, match=r"^forward_dynamics: there is no option 'paramters'; did you mean 'parameters'"
+    ):
+        bridge.forward_dynamics(model, paramters="live")
+    with pytest.raises(
+        InputError, match=r"^forward_dynamics: warps is not for JAX: it is chosen by the size of a batch"
+    ):
+        bridge.forward_dynamics(model, warps=2)
     with pytest.raises(InputError, match="did you mean"):
         bridge.forward_dynamics(model, parameters="live")(q, v, tau, {"link3.mas": 1.0})
 

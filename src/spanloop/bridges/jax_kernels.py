@@ -15,18 +15,12 @@ import jax.ffi
 
 from spanloop.bridges.call_inputs import moves_freely, refuse_switches
 from spanloop.compiler.runtime.xla import Handler, cpu_handler, gpu_handler
-from spanloop.errors import InputError, UnsupportedError
+from spanloop.errors import UnsupportedError
 from spanloop.joints import General
 from spanloop.kernels.compile import compile
 from spanloop.kernels.lowering import POSITIONS
 from spanloop.model import Model
 
-_OWN = {
-    "threads": "XLA calls a kernel on one thread; jax.shard_map divides a batch among devices",
-    "chain_threads": "XLA calls a kernel on one thread",
-    "layout": "arrays of JAX have a row for every state",
-    "device": "a call runs where its arrays are",
-}
 _lock = threading.RLock()
 _registered: dict[str, Handler] = {}  # by the name that XLA knows; what XLA may call is never unloaded
 
@@ -102,9 +96,6 @@ class Kernels:
     """One function of one model and its derivatives, for every dtype and device that it is called with."""
 
     def __init__(self, model: Model, name: str, options: dict[str, Any]):
-        for option, reason in _OWN.items():
-            if option in options:
-                raise InputError(f"{name}: {option} is not for JAX: {reason}; leave it out")
         self.model, self.name, self.options = model, name, options
         first = compile(model, name, **options, target="python")  # also checks the options
         self.names = tuple(n for n, _ in first.inputs)
