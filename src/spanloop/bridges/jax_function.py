@@ -12,7 +12,7 @@ import numpy as np
 
 from spanloop.bridges.call_inputs import check_parameters, in_order, named_values, unequal_shapes
 from spanloop.bridges.jax_kernels import Kernels
-from spanloop.bridges.jax_primitive import evaluate
+from spanloop.bridges.jax_primitive import evaluate, option
 from spanloop.errors import InputError
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
@@ -49,7 +49,7 @@ class JaxFunction:
         return f"<JAX function {self.name}({', '.join(self.inputs)}) of {self.model.name!r}>"
 
     def _evaluated(self, inputs: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[jax.Array, jax.Array]:
-        with jax.debug_nans(False) if jax.config.jax_debug_nans else nullcontext():  # NaN is reported by evaluate
+        with jax.debug_nans(False) if option("jax_debug_nans") else nullcontext():  # NaN is reported by evaluate
             given = self._checked(inputs, named)
             axes = self._batch_axes(given)
             rows = [x if x.ndim == 1 else jnp.broadcast_to(x, (*axes, x.shape[-1])) for x in given]

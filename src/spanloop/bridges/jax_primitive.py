@@ -61,14 +61,15 @@ def _compiled(which: Call) -> Any:
 
 @spanloop_p.def_impl
 def _evaluated(*inputs: Any, call: Call) -> list[Any]:
-    with jax.disable_jit(False) if _option("jax_disable_jit") else nullcontext():  # a kernel has no other form
+    with jax.disable_jit(False) if option("jax_disable_jit") else nullcontext():  # a kernel has no other form
         found = list(_compiled(call)(*inputs))
-    if _option("jax_debug_nans") and np.isnan(np.asarray(found[0])).any():
+    if option("jax_debug_nans") and np.isnan(np.asarray(found[0])).any():
         raise FloatingPointError(f"invalid value (nan) encountered in {call.name}")
     return found
 
 
-def _option(name: str) -> bool:
+def option(name: str) -> bool:
+    """Whether an option of JAX is on."""
     return bool(getattr(jax.config, name))
 
 
@@ -119,8 +120,8 @@ def _by_coordinates(*inputs: jax.Array, call: Call) -> list[jax.Array]:
     kernels, which = call.kernels, call.by_rates
     names, n = kernels.names, len(kernels.names)
     if call.mode == "jvp":
-        pairs = zip(call.wrt, inputs[n:], strict=True)
-        rates = [_rates(kernels, inputs[names.index(x)], d) if x in POSITIONS else d for x, d in pairs]
+        given = zip(call.wrt, inputs[n:], strict=True)
+        rates = [_rates(kernels, inputs[names.index(x)], d) if x in POSITIONS else d for x, d in given]
         return evaluate(which, *inputs[:n], *rates)
     found, status = evaluate(which, *inputs)
     pairs = ((x, found[..., place]) for x, place in which.places.items())
