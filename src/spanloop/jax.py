@@ -13,8 +13,11 @@ try:
     import jax as _jax
 except ImportError as error:
     raise ImportError(f"spanloop.jax needs JAX ({error}); try: pip install 'spanloop[jax]'") from None
-if not hasattr(_jax, "typeof"):
-    raise ImportError(f"spanloop.jax needs JAX 0.6.2 or later; found {_jax.__version__}; try: pip install -U jax")
+
+from spanloop.bridges.versions import too_old
+
+if _old := too_old("jax", _jax.__version__):
+    raise ImportError(f"spanloop.jax {_old}")
 
 from spanloop.bridges.call_inputs import check_options
 from spanloop.bridges.jax_export import call_names
@@ -36,9 +39,17 @@ __all__ = [
 ]
 
 
+_OTHERS = {  # options of sl.compile that JAX has no use for
+    "threads": "XLA calls a kernel on one thread; jax.shard_map divides a batch among devices",
+    "chain_threads": "XLA calls a kernel on one thread",
+    "layout": "arrays of JAX have a row for every state",
+    "warps": "it is chosen by the size of a batch",
+}
+
+
 def function(model: Model, name: str, **options: Any) -> JaxFunction:
     """Return a function of the catalog as a callable on arrays; options: those of sl.compile, as frame="link6"."""
-    check_options(name, options, "arrays")
+    check_options(name, options, "arrays", "JAX", _OTHERS)
     return JaxFunction(model, name, options)
 
 

@@ -10,9 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 try:
-    import torch as _torch  # noqa: F401
+    import torch as _torch
 except ImportError as error:
     raise ImportError(f"spanloop.torch needs PyTorch ({error}); try: pip install 'spanloop[torch]'") from None
+
+from spanloop.bridges.versions import too_old
+
+if _old := too_old("torch", _torch.__version__):
+    raise ImportError(f"spanloop.torch {_old}")
 
 from spanloop.bridges.call_inputs import check_options
 from spanloop.bridges.torch_function import TorchFunction
@@ -32,9 +37,15 @@ __all__ = [
 ]
 
 
+_OTHERS = {  # options of sl.compile that PyTorch has no use for
+    "layout": "tensors have a row for every state",
+    "warps": "it is chosen by the size of a batch",
+}
+
+
 def function(model: Model, name: str, **options: Any) -> TorchFunction:
     """Return a function of the catalog as a callable on tensors; options: those of sl.compile, as frame="link6"."""
-    check_options(name, options, "tensors")
+    check_options(name, options, "tensors", "PyTorch", _OTHERS)
     return TorchFunction(model, name, options)
 
 

@@ -113,6 +113,17 @@ def test_numpy_arrays_are_taken_in_the_precision_that_jax_has():
     assert equal(f(q, v, tau), expected)
 
 
+def test_numpy_arrays_in_another_order_of_bytes_are_taken_and_longer_floats_are_refused():
+    model = sl.zoo.puma()
+    f, given = bridge.forward_dynamics(model), [np.asarray(x) for x in states(model, 2)]
+    for dtype in ("float64", "float32"):
+        native = [x.astype(dtype) for x in given]
+        swapped = [x.astype(x.dtype.newbyteorder()) for x in native]
+        assert equal(f(*swapped), f(*native))
+    with pytest.raises(InputError, match=f"tau holds {np.dtype(np.longdouble).name}; expected float64 or float32"):
+        f(given[0], given[1], given[2].astype(np.longdouble))
+
+
 def test_xla_calls_machine_code_of_that_name_and_nothing_else():
     model = sl.zoo.puma()
     f, given = bridge.forward_dynamics(model), [x[0] for x in states(model, 1)]
@@ -284,6 +295,64 @@ def test_live_parameters_are_an_array_or_named():
     assert equal(f(q, v, tau, {}), f(q, v, tau, whole))
 
 
+def test_the_gradient_by_a_length_in_a_loop_is_right_with_those_along_the_closing_motion():
+    model, name = sl.zoo.four_bar(), "coupler_hinge.position.x"
+    _, (q, v, tau) = closed(model, sl.zoo.four_bar_start())
+    length = model.parameters().values[model.parameters().index(name)]
+    live, weights = bridge.forward_dynamics(model, parameters="live"), np.array([1.0, 2.0, -0.5])
+
+    def closed_with(length):
+        robot = sl.Dynamics(model.with_parameters({name: length}))
+        at = robot.assemble(np.asarray(q), fixed=["crank_hinge"])
+        rates = robot.complete_velocity(at, {"crank_hinge": v[0]})
+        return at, rates, robot.forward_dynamics(at, rates, np.asarray(tau)) @ weights
+
+    ends = zip(closed_with(length + 1e-5), closed_with(length - 1e-5), strict=True)
+    dq, dv, slope = ((a - b) / 2e-5 for a, b in ends)
+    loss = lambda q, v, x: live(q, v, tau, {name: x}) @ weights  # noqa: E731
+    by_q, by_v, alone = jax.grad(loss, argnums=(0, 1, 2))(q, v, length)
+    assert np.isclose(alone + by_q @ dq + by_v @ dv, slope, rtol=1e-6)
+    assert not np.isclose(alone, slope, rtol=0.05)
+
+
+@pytest.mark.parametrize("make", [sl.zoo.four_bar, sl.zoo.five_bar])
+def test_gradients_by_parameters_do_not_need_the_second_computation_of_the_numpy_call(make):
+    model, start = make(), getattr(sl.zoo, f"{make.__name__}_start")()
+    _, (q, v, tau) = closed(model, start)
+    body = model.bodies[1].name
+    by_mass = [
+        jax.grad(lambda *x, f=f: f(*x[:3], {f"{body}.mass": x[3]}).sum(), argnums=(0, 1, 2, 3))(q, v, tau, 1.0)
+        for f in (bridge.forward_dynamics(model, parameters="live", method=m) for m in ("simple_closed_chain", None))
+    ]
+    assert all(jnp.isfinite(x).all() for x in by_mass[0])
+    assert all(np.allclose(a, b, rtol=1e-8) for a, b in zip(by_mass[0][2:], by_mass[1][2:], strict=True))
+
+
+def planar_chain_to_close() -> sl.Model:
+    """Three links in a plane and a loop of five rows, three of which depend on others."""
+    b = sl.Builder("chain")
+    for k in range(3):
+        b.body(f"link{k}", 0.5 + 0.2 * k, (0.25, 0, 0), (0.01, 0.02 + 0.01 * k, 0.02 + 0.01 * k))
+    b.revolute("joint0", "world", "link0", "y").revolute("joint1", "link0", "link1", "y", (0.5, 0, 0))
+    b.revolute("joint2", "link1", "link2", "y", (0.5, 0, 0))
+    b.frame("end", "link2", position=(0.5, 0, 0)).frame("anchor", "world", position=(0.9, 0, 0))
+    return b.loop("end", "anchor", sl.joints.Revolute("y"), name="grip", switchable=True).build()
+
+
+def test_active_rows_are_the_input_active_and_have_no_derivative():
+    model = planar_chain_to_close()
+    robot, f = sl.Dynamics(model), bridge.forward_dynamics(model)
+    q, z = robot.assemble([-1.0, 1.0, 1.0]), np.zeros(3)
+    for names in (["grip"], []):
+        answer, has_answer = f.with_status(q, z, z, robot.active_rows(names))
+        assert has_answer
+        assert equal(answer, robot.forward_dynamics(q, z, z, active_loops=names))
+    with pytest.raises(
+        InputError, match="active opens and closes loops, and nothing has a derivative by it; different"
+    ):
+        jax.grad(lambda x: f(q, z, z, x).sum())(robot.active_rows())
+
+
 # ---- states without an answer
 
 
@@ -326,6 +395,52 @@ def test_a_loss_that_leaves_refused_rows_out_has_gradients_of_zero_there(count):
     assert (found[:-1] != 0).any(-1).all()
 
 
+BAD = {  # what no state of a joint is: entries of its coordinates
+    "spherical": [{0: np.nan}, {2: np.inf}, {0: 0.0, 1: 0.0, 2: 0.0, 3: 0.0}, {0: 3.0}],
+    "planar": [{0: np.nan}, {1: -np.inf}, {2: np.nan}, {0: np.inf}],
+    "free": [{0: np.nan}, {4: np.inf}, {0: 0.0, 1: 0.0, 2: 0.0, 3: 0.0}, {6: np.nan}],
+    "general": [{0: np.nan}],
+}
+
+
+@pytest.mark.parametrize("kind", sorted(BAD))
+def test_gradients_are_zero_where_weights_are_also_by_coordinates_that_do_not_add(kind):
+    model = mechanisms.model_of(f"chain_{kind}")
+    f, given = bridge.forward_dynamics(model), states(model, len(BAD[kind]) + 2)
+    place = next(model.q_slice(j.name).start for j in model.joints if j.kind.name == kind)
+    q = np.array(given[0])
+    for row, change in zip(q, BAD[kind], strict=False):
+        for k, x in change.items():
+            row[place + k] = x
+    bad, q = np.arange(len(q)) < len(BAD[kind]), jnp.asarray(q)
+
+    def loss(q, v, tau):
+        answer, has_answer = f.with_status(q, v, tau)
+        return jnp.where(has_answer[..., None], answer, 0.0).sum()
+
+    one = jax.grad(loss, argnums=(0, 1, 2))
+    each = lambda *x: map(jnp.stack, zip(*map(one, *x), strict=True))  # noqa: E731  states without batch axes
+    expected = [np.where(bad[:, None], 0.0, x) for x in one(*given)]  # of the states that are not bad
+    assert f.with_status(q, *given[1:])[1].tolist() == (~bad).tolist()
+    for gradient in (one, jax.jit(one), jax.vmap(one), each):
+        for found, right in zip(gradient(q, *given[1:]), expected, strict=True):
+            assert np.allclose(found, right, rtol=1e-9, atol=1e-12 * np.abs(right).max())
+            assert (np.asarray(found)[bad] == 0).all()
+    directions = states(model, len(q), seed=50)
+    for push in (jax.jvp, jax.jit(jax.jvp, static_argnums=0)):
+        slope = push(loss, (q, *given[1:]), tuple(directions))[1]
+        assert np.isclose(slope, sum((x * d).sum() for x, d in zip(expected, directions, strict=True)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["planar", "spherical"])
+def test_a_gradient_with_weights_is_nan_where_the_state_has_no_answer(kind):
+    model = mechanisms.model_of(f"chain_{kind}")
+    f, (q, v, tau) = bridge.forward_dynamics(model), states(model, 2)
+    bad = q.at[1, 0].set(jnp.nan)
+    assert jnp.isfinite(jax.grad(lambda q: f(q, v, tau).sum())(bad)).all(-1).tolist() == [True, False]
+    assert jnp.isfinite(jax.jvp(lambda q: f(q, v, tau), (bad,), (q,))[1]).all(-1).tolist() == [True, False]
+
+
 # ---- options of JAX for debugging
 
 
@@ -346,7 +461,10 @@ def test_debug_nans_names_the_function_whose_answer_is_nan(bad, count):
                     g(*given)
     finally:
         jax.config.update("jax_debug_nans", False)
+    given[k] = np.full(given[k].shape, np.nan)  # an array of NumPy
     with jax.debug_nans(True):
+        with pytest.raises(FloatingPointError, match=r"\(nan\) encountered in forward_dynamics"):
+            f(*given)
         assert jnp.isfinite(jax.jit(f)(*states(model, count))).all()
 
 
@@ -547,6 +665,7 @@ def test_what_does_not_fit_is_refused_with_a_sentence():
         ((q, v.astype("float32"), tau), "v holds float32, q float64; expected one dtype"),
         ((q.astype("float16"), v, tau), "q holds float16; expected float64 or float32"),
         ((q, v, np.zeros(6, int)), "tau holds int64; expected float64 or float32"),
+        ((q, v, np.zeros(6, np.float16)), "tau holds float16; expected float64 or float32"),
         ((q[:, :3], v, tau), r"q has shape \(1, 3\); expected \(..., 6\)"),
         ((jnp.tile(q, (2, 1)), jnp.tile(v, (3, 1)), tau), "batch axes do not fit together"),
     ):
@@ -561,6 +680,14 @@ def test_what_does_not_fit_is_refused_with_a_sentence():
         bridge.forward_dynamics(model, dtype="float32")
     with pytest.raises(InputError, match="threads is not for JAX: XLA calls a kernel on one thread"):
         bridge.forward_dynamics(model, threads=2)
+    with pytest.raises(
+        InputError, match=r"^forward_dynamics: there is no option 'paramters'; did you mean 'parameters'"
+    ):
+        bridge.forward_dynamics(model, paramters="live")
+    with pytest.raises(
+        InputError, match=r"^forward_dynamics: warps is not for JAX: it is chosen by the size of a batch"
+    ):
+        bridge.forward_dynamics(model, warps=2)
     with pytest.raises(InputError, match="did you mean"):
         bridge.forward_dynamics(model, parameters="live")(q, v, tau, {"link3.mas": 1.0})
 

@@ -207,6 +207,21 @@ def test_a_loss_that_leaves_refused_rows_out_has_gradients_of_zero_there():
     assert not f.with_status(q[1], v[1], tau[1])[1]
 
 
+def test_a_switchable_loop_is_closed_by_its_active_rows_which_have_no_derivative():
+    model = sl.zoo.puma().with_frame("anchor", "world", position=(0.4, 0.0, 0.5))
+    model = model.with_loop("tool", "anchor", "spherical", name="grip", switchable=True)
+    robot, f = sl.Dynamics(model), bridge.forward_dynamics(model)
+    q, z = robot.assemble([0.1, -0.9, 0.4, 0.2, 0.3, 0.1]), torch.zeros(6, dtype=torch.float64)
+    for names in (["grip"], []):
+        found = f(torch.tensor(q), z, z, torch.tensor(robot.active_rows(names)))
+        assert np.array_equal(found.numpy(), robot.forward_dynamics(q, z, z, active_loops=names))
+    active = torch.tensor(robot.active_rows()).requires_grad_()
+    with pytest.raises(
+        InputError, match="active opens and closes loops, and nothing has a derivative by it; different"
+    ):
+        f(torch.tensor(q), z, z, active).sum().backward()
+
+
 def test_what_does_not_fit_is_refused_with_a_sentence():
     model = sl.zoo.puma()
     f, (q, v, tau) = bridge.forward_dynamics(model), states(model, 1)
@@ -220,8 +235,15 @@ def test_what_does_not_fit_is_refused_with_a_sentence():
     ):
         with pytest.raises((InputError, UnsupportedError), match=sentence):
             f(*given)
-    with pytest.raises(InputError, match="dtype follows from the tensors"):
-        bridge.forward_dynamics(model, dtype="float32")
+    for options, sentence in (
+        ({"dtype": "float32"}, "forward_dynamics: dtype follows from the tensors of a call; leave it out"),
+        ({"device": 1}, "forward_dynamics: device follows from the tensors of a call; leave it out"),
+        ({"warps": 2}, "forward_dynamics: warps is not for PyTorch: it is chosen by the size of a batch; leave it out"),
+        ({"layout": "columns"}, "forward_dynamics: layout is not for PyTorch: tensors have a row for every state"),
+        ({"paramters": "live"}, "forward_dynamics: there is no option 'paramters'; did you mean 'parameters'"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            bridge.forward_dynamics(model, **options)
 
 
 def test_batched_gradients_agree_with_single_ones():
@@ -269,6 +291,15 @@ def test_live_parameters_are_on_the_device_of_the_other_inputs_whatever_the_defa
     with torch.device("meta"):
         found = [f(*given, parameters) for parameters in kinds]
     assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+
+
+@pytest.mark.filterwarnings("error::torch.jit.TracerWarning", "ignore::DeprecationWarning")
+def test_tracing_warns_of_nothing():
+    f, given = bridge.forward_dynamics(sl.zoo.puma(), parameters="live"), states(sl.zoo.puma(), 3)
+    g = lambda q, v, tau: f(q, v, tau, {"link3.mass": 1.0 + q[:, 0].square()})  # noqa: E731
+    traced = torch.jit.trace(g, given)
+    assert torch.equal(traced(*given), g(*given))
+    assert torch.equal(traced(*(x + 0.1 for x in given)), g(*(x + 0.1 for x in given)))
 
 
 def test_a_function_that_has_no_name_is_refused_with_a_sentence():

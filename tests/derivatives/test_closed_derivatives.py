@@ -423,3 +423,25 @@ def test_an_independent_dof_that_is_named_twice_is_refused(dofs):
     for call in (robot.velocity_map, robot.linearize, robot.modes):
         with pytest.raises(InputError, match="more than once"):
             call(q, dofs=dofs)
+
+
+@pytest.mark.parametrize("method", ["elimination", "dense", "simple_closed_chain"])
+def test_by_a_length_in_a_loop_the_derivative_of_closed_states_has_those_along_the_closing_motion(method):
+    """The length alone opens the loop: that derivative differs by method, the sum does not."""
+    model, name, step = sl.zoo.four_bar(), "coupler_hinge.position.x", 1e-5
+    robot, q, p = sl.Dynamics(model, method=method), sl.zoo.four_bar_start(), model.parameters()
+    v, tau = robot.complete_velocity(q, {"crank_hinge": 1.3}), np.array([0.5, -0.2, 0.1])
+
+    def closed(length):
+        other = sl.Dynamics(model.with_parameters({name: length}))
+        at = other.assemble(q, fixed=["crank_hinge"])
+        rates = other.complete_velocity(at, {"crank_hinge": 1.3})
+        return at, rates, other.forward_dynamics(at, rates, tau)
+
+    length = p.values[p.index(name)]
+    pairs = zip(closed(length + step), closed(length - step), strict=True)
+    dq, dv, da = ((a - b) / (2 * step) for a, b in pairs)
+    by = robot.derivative("forward_dynamics", {"q": q, "v": v, "tau": tau}, wrt=("q", "v", "parameters"))
+    alone = by["parameters"][:, p.index(name)]
+    assert np.allclose(alone + by["q"] @ dq + by["v"] @ dv, da, rtol=1e-6)  # differences leave some 1e-9
+    assert not np.allclose(alone, da, rtol=0.05)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import spanloop as sl
-from spanloop.errors import Reason, StateError
+from spanloop.errors import InputError, Reason, StateError
 from spanloop.kernels import KernelSpec
 from spanloop.kernels.state_refusals import OTHER_ASSEMBLY
 
@@ -147,3 +147,19 @@ def test_more_driven_joints_than_the_loops_leave_free():
     twice = model.drive(*[j.name for j in model.joints[:2]])
     with pytest.raises(StateError, match="prescribe more than the loops leave free: the loops leave 1 DoF"):
         sl.Dynamics(twice).forward_dynamics(sl.zoo.four_bar_start(), np.zeros(3), np.zeros(3))
+
+
+@pytest.mark.parametrize(
+    ("make", "near", "sentence"),
+    [
+        (
+            sl.zoo.five_bar,
+            np.zeros(4),
+            r"compile: near is not closed: loop .* is open by .* Close it first: robot\.assemble",
+        ),
+        (sl.zoo.stewart, np.zeros(25), r"near\[0:4\] \(joint 'floating'\) is a quaternion of length 0; expected 1"),
+    ],
+)
+def test_a_kernel_near_an_open_state_is_refused(make, near, sentence):
+    with pytest.raises(InputError, match=sentence):
+        sl.compile(make(), "forward_dynamics", near=near, target="python")

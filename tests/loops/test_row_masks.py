@@ -10,7 +10,7 @@ import pytest
 from random_loops import random_loops
 
 import spanloop as sl
-from spanloop.errors import UnsupportedError
+from spanloop.errors import InputError, UnsupportedError
 from spanloop.kernels import row_masks as kept_masks
 from spanloop.kernels.row_masks import combinations, row_masks, undetermined_rows
 from spanloop.kernels.spec import redundancy_of
@@ -95,6 +95,23 @@ def test_redundant_rows_in_the_plane_differ_by_set():
 
 
 @pytest.mark.slow
+def test_active_rows_by_names_make_kernels_answer_as_calls_by_names_do():
+    model = switchable(sl.zoo.five_bar(), sl.zoo.five_bar().loops[0].name)
+    robot = sl.Dynamics(model)
+    (name,), q = model.switches, robot.assemble(sl.zoo.five_bar_start())
+    kernel, z = sl.compile(model, "forward_dynamics"), np.zeros(model.nv)
+    for names in ([name], []):
+        expected = robot.forward_dynamics(q, z, z, active_loops=names)
+        for rows in (robot.active_rows(names), robot.active_rows(names, near=q)):
+            np.testing.assert_array_equal(kernel(q, z, z, rows), expected)
+    robot.active_rows()[:] = 0.0  # a copy
+    assert (robot.active_rows() == 1.0).any()
+    with pytest.raises(InputError, match=r"active_rows: active_loops names 'grup', which is not a switchable loop"):
+        robot.active_rows(["grup"])
+    with pytest.raises(InputError, match=r"active_rows: near has shape \(1,\); expected a closed state"):
+        robot.active_rows(near=[0.0])
+
+
 def test_one_arm_with_two_grasps_holds_by_one_of_them():
     """Both grasps of one pair of bodies: closed together, the second adds nothing."""
     model = fingers(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -9,15 +10,27 @@ import numpy as np
 
 from spanloop.errors import InputError, nearest
 from spanloop.joints.kind import JointKind
+from spanloop.kernels.compile import compile
+from spanloop.kernels.derivative_spec import SWITCHES
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
 
+_OF_CALLS = ("derivative", "wrt", "dtype", "target", "device")  # options that follow from the arrays of a call
 
-def check_options(name: str, options: Mapping[str, Any], arrays: str) -> None:
-    """Refuse options that follow from the arrays of a call; arrays: as the library calls them."""
-    for option in ("derivative", "wrt", "dtype", "target"):
-        if option in options:
+
+def check_options(name: str, options: Mapping[str, Any], arrays: str, library: str, others: Mapping[str, str]) -> None:
+    """Refuse options that follow from the arrays of a call, and those that sl.compile does not have.
+
+    arrays: as the library calls them. others: options that are not for it, and why.
+    """
+    known = [n for n in inspect.signature(compile).parameters if n not in ("model", "function", *_OF_CALLS, *others)]
+    for option in options:
+        if option in _OF_CALLS:
             raise InputError(f"{name}: {option} follows from the {arrays} of a call; leave it out")
+        if option in others:
+            raise InputError(f"{name}: {option} is not for {library}: {others[option]}; leave it out")
+        if option not in known:
+            raise InputError(f"{name}: there is no option {option!r}; {nearest(option, known)}")
 
 
 def in_order(name: str, names: Sequence[str], inputs: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
@@ -29,6 +42,17 @@ def in_order(name: str, names: Sequence[str], inputs: Sequence[Any], named: Mapp
     if len(given) != len(names) or len(inputs) + len(named) != len(names):
         raise InputError(f"{name} takes {', '.join(names)}; {len(inputs) + len(named)} were given")
     return given
+
+
+def refuse_switches(name: str, wrt: Iterable[str], known: Sequence[str]) -> None:
+    """Refuse derivatives by inputs that are no numbers, as `active`."""
+    for switch in wrt:
+        if switch in SWITCHES:
+            others = ", ".join(n for n in known if n not in SWITCHES)
+            raise InputError(
+                f"{name}: {switch} opens and closes loops, and nothing has a derivative by it; "
+                f"differentiate by {others}"
+            )
 
 
 def named_values(name: str, given: Mapping[str, Any], convert: Callable[[Any], Any]) -> list[Any]:

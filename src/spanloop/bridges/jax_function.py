@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import jax
@@ -11,7 +12,7 @@ import numpy as np
 
 from spanloop.bridges.call_inputs import check_parameters, in_order, named_values, unequal_shapes
 from spanloop.bridges.jax_kernels import Kernels
-from spanloop.bridges.jax_primitive import evaluate
+from spanloop.bridges.jax_primitive import evaluate, option
 from spanloop.errors import InputError
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
@@ -48,9 +49,10 @@ class JaxFunction:
         return f"<JAX function {self.name}({', '.join(self.inputs)}) of {self.model.name!r}>"
 
     def _evaluated(self, inputs: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[jax.Array, jax.Array]:
-        given = self._checked(inputs, named)
-        axes = self._batch_axes(given)
-        rows = [x if x.ndim == 1 else jnp.broadcast_to(x, (*axes, x.shape[-1])) for x in given]
+        with jax.debug_nans(False) if option("jax_debug_nans") else nullcontext():  # NaN is reported by evaluate
+            given = self._checked(inputs, named)
+            axes = self._batch_axes(given)
+            rows = [x if x.ndim == 1 else jnp.broadcast_to(x, (*axes, x.shape[-1])) for x in given]
         answer, status = evaluate(self.kernels.call(), *rows)
         return answer.reshape(*axes, *self.kernels.shape), status
 
@@ -65,7 +67,7 @@ class JaxFunction:
 
     def _checked(self, inputs: tuple[Any, ...], named: Mapping[str, Any]) -> list[jax.Array]:
         given = in_order(self.name, self.inputs, inputs, named)
-        given = [jnp.asarray(x) if isinstance(x, np.ndarray) and x.dtype.kind == "f" else x for x in given]
+        given = [_converted(x) if isinstance(x, np.ndarray) else x for x in given]
         dtype = next((x.dtype for x in given if isinstance(x, jax.Array)), None)
         arrays = [self._packed(n, x, dtype) for n, x in zip(self.inputs, given, strict=True)]
         for name, size, x in zip(self.inputs, self.kernels.sizes, arrays, strict=True):
@@ -101,3 +103,8 @@ class JaxFunction:
             raise InputError(
                 f"{self.name}: {name} holds {x.dtype.name}, {self.inputs[0]} {first.dtype.name}; expected one dtype"
             )
+
+
+def _converted(x: np.ndarray) -> Any:
+    """An array of NumPy in the order of bytes and the precision of JAX; those that are refused stay as they are."""
+    return jnp.asarray(x.astype(x.dtype.newbyteorder("="), copy=False)) if x.dtype.name in _DTYPES else x

@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import math
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
 import jax.ffi
 
-from spanloop.bridges.call_inputs import moves_freely
+from spanloop.bridges.call_inputs import moves_freely, refuse_switches
 from spanloop.compiler.runtime.xla import Handler, cpu_handler, gpu_handler
-from spanloop.errors import InputError, UnsupportedError
+from spanloop.errors import UnsupportedError
 from spanloop.joints import General
 from spanloop.kernels.compile import compile
+from spanloop.kernels.lowering import POSITIONS
 from spanloop.model import Model
 
-_OWN = {
-    "threads": "XLA calls a kernel on one thread; jax.shard_map divides a batch among devices",
-    "chain_threads": "XLA calls a kernel on one thread",
-    "layout": "arrays of JAX have a row for every state",
-    "device": "a call runs where its arrays are",
-}
 _lock = threading.RLock()
 _registered: dict[str, Handler] = {}  # by the name that XLA knows; what XLA may call is never unloaded
 
@@ -34,12 +30,14 @@ class Call:
     """A function of a model or its derivative as XLA calls it; two calls are equal if they compute the same.
 
     mode: None, "jvp", "vjp" or "jacobian", by the inputs wrt. Inputs are (..., size), the answer (..., width).
+    by_coordinates: derivatives by q are by its nq coordinates; kernels have them by the nv joint rates.
     """
 
     key: str
     mode: str | None
     wrt: tuple[str, ...]
     kernels: Kernels = field(compare=False, repr=False)
+    by_coordinates: bool = False
 
     @property
     def name(self) -> str:
@@ -47,10 +45,25 @@ class Call:
         return self.kernels.name
 
     @functools.cached_property
-    def signature(self) -> tuple[tuple[int, ...], int]:
-        """Sizes of the inputs, and how many numbers the answer has."""
-        inputs, shape = self.definition.signature()
-        return tuple(k for _, k in inputs), math.prod(shape)
+    def width(self) -> int:
+        """How many numbers the answer has."""
+        if self.mode == "vjp":
+            return sum(s.stop - s.start for s in self.places.values())
+        return math.prod(self.definition.signature()[1])
+
+    @functools.cached_property
+    def places(self) -> dict[str, slice]:
+        """Where a pullback has the derivatives by each input of wrt."""
+        if not self.by_coordinates:
+            return dict(self.definition.places)
+        sizes = dict(zip(self.kernels.names, self.kernels.sizes, strict=True))
+        ends = list(itertools.accumulate(sizes[n] for n in self.wrt))
+        return {n: slice(end - sizes[n], end) for n, end in zip(self.wrt, ends, strict=True)}
+
+    @property
+    def by_rates(self) -> Call:
+        """The same derivative as kernels have it."""
+        return replace(self, by_coordinates=False)
 
     @functools.cached_property
     def definition(self) -> Any:
@@ -83,9 +96,6 @@ class Kernels:
     """One function of one model and its derivatives, for every dtype and device that it is called with."""
 
     def __init__(self, model: Model, name: str, options: dict[str, Any]):
-        for option, reason in _OWN.items():
-            if option in options:
-                raise InputError(f"{name}: {option} is not for JAX: {reason}; leave it out")
         self.model, self.name, self.options = model, name, options
         first = compile(model, name, **options, target="python")  # also checks the options
         self.names = tuple(n for n, _ in first.inputs)
@@ -97,8 +107,10 @@ class Kernels:
         self._calls: dict[tuple[str | None, tuple[str, ...]], Call] = {}
 
     def call(self, mode: str | None = None, wrt: tuple[str, ...] = ()) -> Call:
-        """The function itself, or a derivative by inputs."""
-        return self._calls.setdefault((mode, wrt), Call(self._key, mode, wrt, self))
+        """The function itself, or a derivative by inputs, coordinates among them."""
+        refuse_switches(self.name, wrt, self.names)
+        lifts = mode in ("jvp", "vjp") and self.moves_freely and any(n in POSITIONS for n in wrt)
+        return self._calls.setdefault((mode, wrt), Call(self._key, mode, wrt, self, lifts))
 
     def compiled(self, call: Call, **more: Any) -> Any:
         """The kernel of a call."""

@@ -5,6 +5,9 @@
 An input is (*batch, size), or (size,): one row for all states. The push forward ("jvp") is linear in its directions
 and the pullback ("vjp") in its weights, and each is the other's transpose: so one definition gives forward and reverse
 mode. Second derivatives are refused: the derivative kernels have no derivatives of their own.
+
+Kernels differentiate by joint rates v, JAX by coordinates q. Where q̇ = N(q) v and N is not 1, the lowering of a
+derivative has the step between them, so that a pullback whose weights are 0 is 0 even where N is not finite.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jax.sharding import PartitionSpec
 
-from spanloop.bridges.jax_kernels import Call, refuse_platform
+from spanloop.bridges.jax_kernels import Call, Kernels, refuse_platform
 from spanloop.compiler.runtime.xla import scratch_size
 from spanloop.errors import UnsupportedError
 from spanloop.kernels.lowering import POSITIONS
@@ -58,20 +61,21 @@ def _compiled(which: Call) -> Any:
 
 @spanloop_p.def_impl
 def _evaluated(*inputs: Any, call: Call) -> list[Any]:
-    with jax.disable_jit(False) if _option("jax_disable_jit") else nullcontext():  # a kernel has no other form
+    with jax.disable_jit(False) if option("jax_disable_jit") else nullcontext():  # a kernel has no other form
         found = list(_compiled(call)(*inputs))
-    if _option("jax_debug_nans") and np.isnan(np.asarray(found[0])).any():
+    if option("jax_debug_nans") and np.isnan(np.asarray(found[0])).any():
         raise FloatingPointError(f"invalid value (nan) encountered in {call.name}")
     return found
 
 
-def _option(name: str) -> bool:
+def option(name: str) -> bool:
+    """Whether an option of JAX is on."""
     return bool(getattr(jax.config, name))
 
 
 @spanloop_p.def_abstract_eval
 def _shapes(*inputs: Any, call: Call) -> list[Any]:
-    axes, (_, width) = batch_axes(inputs), call.signature
+    axes, width = batch_axes(inputs), call.width
     first = next((x for x in inputs if len(x.shape) > 1), inputs[0])
     return [_like(first, (*axes, width), first.dtype), _like(first, axes, np.dtype(np.uint8))]
 
@@ -86,6 +90,9 @@ def _lowered(ctx: Any, *operands: Any, call: Call, platform: str | None) -> Any:
     """XLA's call of the handler; pullbacks of states without an answer are 0 where their weights are."""
     refuse_platform(call.name, platform or ctx.module_context.platforms[0])
     assert platform is not None
+    if call.by_coordinates:
+        rule = mlir.lower_fun(functools.partial(_by_coordinates, call=call), multiple_results=True)
+        return rule(ctx.replace(avals_in=[_like(x, x.shape, x.dtype) for x in ctx.avals_in]), *operands)
     answer, marks = ctx.avals_out
     axes = batch_axes(ctx.avals_in)
     count = math.prod(axes) if all(isinstance(n, int) for n in axes) else None  # None: XLA will know
@@ -106,6 +113,46 @@ def _lowered(ctx: Any, *operands: Any, call: Call, platform: str | None) -> Any:
 
 def _zero_without_weights(found: jax.Array, weights: jax.Array) -> jax.Array:
     return jnp.where((weights == 0).all(-1, keepdims=True), jnp.zeros_like(found), found)
+
+
+def _by_coordinates(*inputs: jax.Array, call: Call) -> list[jax.Array]:
+    """A derivative by coordinates, from that by joint rates."""
+    kernels, which = call.kernels, call.by_rates
+    names, n = kernels.names, len(kernels.names)
+    if call.mode == "jvp":
+        given = zip(call.wrt, inputs[n:], strict=True)
+        rates = [_rates(kernels, inputs[names.index(x)], d) if x in POSITIONS else d for x, d in given]
+        return evaluate(which, *inputs[:n], *rates)
+    found, status = evaluate(which, *inputs)
+    pairs = ((x, found[..., place]) for x, place in which.places.items())
+    parts = [_lifted(kernels, inputs[names.index(x)], g) if x in POSITIONS else g for x, g in pairs]
+    return [_zero_without_weights(jnp.concatenate(parts, -1), inputs[-1]), status]
+
+
+def _rates(kernels: Kernels, q: jax.Array, direction: jax.Array) -> jax.Array:
+    """(NᵀN)⁻¹ Nᵀ d: the joint rates (nv) nearest to a direction of coordinates (nq), with q̇ = N(q) v."""
+    n = _rate_matrix(kernels, q)
+    return _solved(kernels, n, jnp.einsum("...ij,...i->...j", n, direction))
+
+
+def _lifted(kernels: Kernels, q: jax.Array, by_rates: jax.Array) -> jax.Array:
+    """N (NᵀN)⁻¹ g: of joint rates (nv) the derivative by coordinates (nq); the transpose of _rates."""
+    n = _rate_matrix(kernels, q)
+    return jnp.einsum("...ij,...j->...i", n, _solved(kernels, n, by_rates))
+
+
+def _rate_matrix(kernels: Kernels, q: jax.Array) -> jax.Array:
+    nq, nv = kernels.model.nq, kernels.model.nv
+    n: jax.Array = evaluate(kernels.rate_matrix, q, jnp.zeros(nv, q.dtype))[0]
+    return n.reshape(*n.shape[:-1], nq, nv)
+
+
+def _solved(kernels: Kernels, n: jax.Array, x: jax.Array) -> jax.Array:
+    """(NᵀN)⁻¹ x."""
+    if kernels.has_orthogonal_rates:
+        return x / (n * n).sum(-2)
+    matrix = jnp.einsum("...ij,...ik->...jk", n, n)
+    return jnp.linalg.solve(jnp.broadcast_to(matrix, (*x.shape, x.shape[-1])), x[..., None])[..., 0]
 
 
 for _platform in ("cpu", "cuda"):
@@ -143,13 +190,9 @@ def _differentiated(primals: Sequence[Any], tangents: Sequence[Any], *, call: Ca
     moved = [not isinstance(t, ad.Zero) for t in tangents]
     if call.mode is None:
         wrt = tuple(name for name, m in zip(kernels.names, moved, strict=True) if m)
-        rates = [
-            _rates(kernels, name, x, t)
-            for name, x, t, m in zip(kernels.names, primals, tangents, moved, strict=True)
-            if m
-        ]
-        along = _along(call, primals, wrt, rates)
-    elif call.mode == "jacobian" or any(moved[:n]):
+        directions = [t for t, m in zip(tangents, moved, strict=True) if m]
+        along = evaluate(kernels.call("jvp", wrt), *primals, *directions)[0]
+    elif any(moved[:n]):
         raise UnsupportedError(
             f"{call.name}: second derivatives are not supported; the derivative of this function has none of its own. "
             "Try differences of first derivatives; for a derivative that a loss takes as a constant, "
@@ -159,23 +202,6 @@ def _differentiated(primals: Sequence[Any], tangents: Sequence[Any], *, call: Ca
         directions = [ad.instantiate_zeros(t) for t in tangents[n:]]
         along = spanloop_p.bind(*primals[:n], *directions, call=call)[0]
     return (answer, status), (along, ad.Zero(_tangent_type(status)))
-
-
-def _along(which: Call, primals: Sequence[Any], wrt: tuple[str, ...], rates: Sequence[Any]) -> Any:
-    return evaluate(which.kernels.call("jvp", wrt), *primals, *rates)[0]
-
-
-def _rates(kernels: Any, name: str, q: Any, direction: Any) -> Any:
-    """(NᵀN)⁻¹ Nᵀ d: the joint rates (nv) nearest to a direction of coordinates (nq), with q̇ = N(q) v."""
-    if name not in POSITIONS or not kernels.moves_freely:
-        return direction
-    nv = kernels.model.nv
-    n = evaluate(kernels.rate_matrix, q, jnp.zeros(nv, q.dtype))[0]
-    n = n.reshape(*n.shape[:-1], kernels.model.nq, nv)
-    along = jnp.einsum("...ij,...i->...j", n, direction)
-    if kernels.has_orthogonal_rates:
-        return along / (n * n).sum(-2)
-    return jnp.linalg.solve(jnp.einsum("...ij,...ik->...jk", n, n), along[..., None])[..., 0]
 
 
 def _tangent_type(x: Any) -> Any:
@@ -194,10 +220,9 @@ def _transposed(cotangents: Sequence[Any], *inputs: Any, call: Call) -> list[Any
         wrt = tuple(name for name, w in zip(call.wrt, is_wanted, strict=True) if w)
         which = kernels.call("vjp", wrt)
         found = spanloop_p.bind(*primals, bar, call=which)[0]
-        parts = [found[..., which.definition.places[name]] for name in wrt]
+        parts = [found[..., which.places[name]] for name in wrt]
     else:
-        places = call.definition.places
-        bars = [bar[..., places[name]] for name in call.wrt]
+        bars = [bar[..., call.places[name]] for name in call.wrt]
         parts = [spanloop_p.bind(*primals, *bars, call=kernels.call("jvp", call.wrt))[0]]
     each = iter(parts)
     back = [_summed(next(each), x.aval) if w else None for x, w in zip(linear, is_wanted, strict=True)]

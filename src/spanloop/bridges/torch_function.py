@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -52,9 +54,10 @@ class TorchFunction:
     def _checked(self, inputs: tuple[Any, ...], named: Mapping[str, Any]) -> list[torch.Tensor]:
         given = in_order(self.name, self.inputs, inputs, named)
         like = next((x for x in given if isinstance(x, torch.Tensor)), None)
-        tensors = [self._packed(n, x, like) for n, x in zip(self.inputs, given, strict=True)]
-        for name, size, x in zip(self.inputs, self.kernels.sizes, tensors, strict=True):
-            self._check(name, size, x, tensors[0])
+        with _without_tracer_warnings() if torch.jit.is_tracing() else nullcontext():
+            tensors = [self._packed(n, x, like) for n, x in zip(self.inputs, given, strict=True)]
+            for name, size, x in zip(self.inputs, self.kernels.sizes, tensors, strict=True):
+                self._check(name, size, x, tensors[0])
         return tensors
 
     def _packed(self, name: str, x: Any, like: torch.Tensor | None) -> torch.Tensor:
@@ -91,6 +94,14 @@ class TorchFunction:
                 f"{self.name}: {name} is {x.dtype} on {x.device}, {self.inputs[0]} {first.dtype} on {first.device}; "
                 "expected one dtype and one device"
             )
+
+
+@contextmanager
+def _without_tracer_warnings() -> Iterator[None]:
+    """torch.jit.trace warns of checks of sizes and of the model's own numbers, which are right as constants."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", torch.jit.TracerWarning)
+        yield
 
 
 def _like(like: torch.Tensor, x: Any) -> torch.Tensor:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from spanloop.bridges.call_inputs import moves_freely
+from spanloop.bridges.call_inputs import moves_freely, refuse_switches
 from spanloop.compiler.runtime.gpu.tensors import answered
 from spanloop.errors import InputError, StateWarning, UnsupportedError
 from spanloop.kernels.compile import compile
@@ -41,6 +41,7 @@ class Kernels:
         self, inputs: Sequence[torch.Tensor], weights: torch.Tensor, wrt: tuple[str, ...]
     ) -> list[torch.Tensor]:
         """Derivatives of Σ weights · answer by the numbers of each input of wrt, with the batch axes of the answer."""
+        refuse_switches(self.name, wrt, self.names)
         kernel = self._kernel(inputs[0], self.name, {**self.options, "derivative": "vjp", "wrt": wrt})
         flat = weights.reshape(*weights.shape[: weights.ndim - len(self.shape)], math.prod(self.shape))
         places = kernel.definition.places
@@ -51,6 +52,7 @@ class Kernels:
         self, inputs: Sequence[torch.Tensor], directions: Sequence[torch.Tensor], wrt: tuple[str, ...]
     ) -> torch.Tensor:
         """The derivative of the answer along directions of the numbers of wrt."""
+        refuse_switches(self.name, wrt, self.names)
         kernel = self._kernel(inputs[0], self.name, {**self.options, "derivative": "jvp", "wrt": wrt})
         pairs = zip(wrt, directions, strict=True)
         rates = [self._lowered(n, inputs[self.names.index(n)], d) for n, d in pairs]

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 
 from spanloop import __version__
+from spanloop.bridges.versions import too_old
 from spanloop.cli.terminal import add_json, colored, print_json
 
 EXAMPLES = ("spanloop doctor", "spanloop doctor --json")
@@ -76,7 +77,9 @@ def all_checks() -> Iterator[Check]:
     yield from _settings()
     for module, package, purpose in OPTIONAL:
         if importlib.util.find_spec(module) is not None:
-            yield Check(package, WELL, f"{_version(package)}: {purpose}")
+            found = _version(package)
+            old = too_old(package, found)
+            yield Check(package, ADVICE, f"{old}; {purpose}") if old else Check(package, WELL, f"{found}: {purpose}")
         else:
             yield Check(package, ADVICE, f"not installed; {purpose}: pip install {package}")
 

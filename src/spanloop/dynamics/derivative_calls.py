@@ -44,6 +44,9 @@ class DerivativeCalls(KernelCalls):
 
     wrt: names of inputs; by default all but parameters and forces.
 
+    q and v stay while parameters move. A position of a joint in a loop opens it then, and the derivative by it depends
+    on the method: add those by q and v along the changes that close the loop again (docs/gradients.md).
+
     active_loops, loop_accelerations: as of forward_dynamics. Other options, as frame=: those of sl.compile.
     """
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spanloop.kernels import compile
+from spanloop.kernels.compile import checked_near
 from spanloop.kernels.spec import check_function
 from spanloop.loops import arguments
 from spanloop.model import Model
@@ -80,6 +81,25 @@ class KernelCalls:
         """
         check_function(function)
         return self._kernel(function, **options)
+
+    def active_rows(self, active_loops: Iterable[str] | None = None, *, near: ArrayLike | None = None) -> Array:
+        """Return the input `active` (rows,) of kernels: which rows of switchable loops and couplings act.
+
+        1 for a row that is closed, 0 for one that is open, −1 for a row of a closed loop that depends on others.
+
+        active_loops: names of those that are closed; all of them by default, [] for none. near: a state q (nq,) of the
+        assembly, as of sl.compile.
+
+        >>> model = sl.zoo.puma().with_frame("anchor", "world", position=(0.4, 0.0, 0.5))
+        >>> model = model.with_loop("tool", "anchor", "spherical", name="grip", switchable=True)
+        >>> robot = sl.Dynamics(model)
+        >>> robot.active_rows(["grip"]), robot.active_rows([])
+        (array([1., 1., 1.]), array([0., 0., 0.]))
+        """
+        names = arguments.checked_active_loops(self.model, active_loops, "active_rows")
+        if near is None:
+            return self._row_mask(self.model, names).copy()
+        return arguments.active_row_mask(self.model, names, checked_near(self.model, near, "active_rows")).copy()
 
     def _loop_inputs(
         self, active_loops: Iterable[str] | None, loop_accelerations: ByName | None

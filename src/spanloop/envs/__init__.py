@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from importlib import metadata
 from typing import TYPE_CHECKING, Any
+
+from spanloop.bridges.versions import too_old
 
 _PUBLIC = {
     "MechanismEnv": "spanloop.envs.mechanism_env",
@@ -34,8 +37,8 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if not _is_there():
-        raise ImportError("sl.envs needs Gymnasium, which is not installed; try: pip install 'spanloop[envs]'")
+    if fault := _fault():
+        raise ImportError(f"sl.envs {fault}")
     return getattr(importlib.import_module(_PUBLIC[name]), name)
 
 
@@ -43,9 +46,15 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-def _is_there() -> bool:
-    return importlib.util.find_spec("gymnasium") is not None
+def _fault() -> str | None:
+    """Why Gymnasium cannot be used; it is not imported for this."""
+    if importlib.util.find_spec("gymnasium") is None:
+        return "needs Gymnasium, which is not installed; try: pip install 'spanloop[envs]'"
+    try:
+        return too_old("gymnasium", metadata.version("gymnasium"))
+    except metadata.PackageNotFoundError:  # sources on the path
+        return None
 
 
-if _is_there():
+if not _fault():
     importlib.import_module("spanloop.envs.registration").register()

@@ -17,9 +17,11 @@ from spanloop.compiler.lower import Division, Operations, Part
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.kernels.lowering import chain_parts
 from spanloop.kernels.spec import KernelSpec, check_function, check_target, checked_model, refuse_threads_of_gpu
+from spanloop.kernels.state_refusals import off_unit_length, open_loop
 from spanloop.model import Model
 from spanloop.sweeps.operators import Operator
 from spanloop.sweeps.vectors import Vector
+from spanloop.topology import mechanism
 
 if TYPE_CHECKING:
     from spanloop.compiler.runtime.gpu.kernel import GpuKernel
@@ -87,11 +89,12 @@ def compile(
             over the links; "auto" loops over trees of more than LOOP_THRESHOLD links where the algorithm allows it.
         open_chain: of method "arms_on_object", the method for trees that it applies to each arm.
         points: of free_response and forced_response, the frames or bodies that closures may join.
-        near: a closed state q (nq,): the kernel leaves out the rows that are redundant in its assembly, not those of
-            the assemblies near the neutral state (docs/singular.md).
+        near: a closed state q (nq,), in which loops that can be switched may be open: the kernel leaves out the rows
+            that are redundant in its assembly, not those of the assemblies near the neutral state (docs/singular.md).
         derivative: "jvp", the derivative along a direction, which the inputs d.q, d.v, ... give; "vjp", the derivatives
             of a sum of the answer's numbers with the input `weights`; "jacobian", all derivatives, in a last axis of
-            the answer. Derivatives by q have one entry for each DoF: q moves at joint rates (docs/gradients.md).
+            the answer. Derivatives by q have one entry for each DoF: q moves at joint rates (docs/gradients.md). By
+            lengths in loops they are those of loops that open: q stays.
         wrt: names of the inputs by which the derivative is; by default all of the function's own. "parameters" makes
             the parameters an input.
         layout: of arrays of target "cuda": "rows" (n, size), or "columns" (size, n), which is faster for large models.
@@ -138,7 +141,7 @@ def compile(
             lowering=lowering,
             single=_is_single(dtype),
             refines=True,
-            near=None if near is None else _state(model, near),
+            near=None if near is None else checked_near(model, near),
         )
     else:
         _refuse_options(method=method, forces=forces, frame=frame, expressed_in=expressed_in, frames=frames)
@@ -170,12 +173,21 @@ def compile(
     return kernel
 
 
-def _state(model: Model, near: ArrayLike) -> Sequence[float]:
-    """A state q (nq,), checked."""
+def checked_near(model: Model, near: ArrayLike, function: str = "compile") -> Sequence[float]:
+    """A state q (nq,) in which all loops are closed, but for those that can be switched."""
     q = np.asarray(near, dtype=float)
     if q.shape != (model.nq,) or not np.isfinite(q).all():
-        raise InputError(f"compile: near has shape {q.shape}; expected a closed state ({model.nq},) of finite numbers")
+        raise InputError(
+            f"{function}: near has shape {q.shape}; expected a closed state ({model.nq},) of finite numbers"
+        )
+    if (off := off_unit_length(model, q, "near")) is not None:
+        raise InputError(f"{function}: {off}")
     found: list[float] = q.tolist()
+    m = mechanism(model)
+    if m.closures:
+        closed = ~np.isin(np.arange(m.n_rows), m.switched_rows)
+        if (fault := open_loop(model, m, found, closed)) is not None:
+            raise InputError(f"{function}: near is not closed: {fault}. Close it first: robot.assemble(near)")
     return found
 
 

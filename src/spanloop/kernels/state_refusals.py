@@ -20,7 +20,7 @@ from spanloop.model.parameters import NEGLIGIBLE, Parameters, not_negative, out_
 from spanloop.sweeps import walk, walked
 from spanloop.sweeps.program import Demand
 from spanloop.sweeps.tested_pivots import IN_MATRIX, IN_SWEEPS, PivotTest
-from spanloop.topology import mechanism
+from spanloop.topology import Mechanism, mechanism
 
 if TYPE_CHECKING:
     from spanloop.kernels.spec import KernelSpec
@@ -61,18 +61,8 @@ def input_fault(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
             entry = f"{_ARGUMENTS.get(name, name)}[{k}]{_owner(spec, name, k)}"
             sentence = f"{entry} is {x[k]}; every number must be finite{bound}"
             return Refusal(Reason.NOT_FINITE, sentence)
-        if name in POSITIONS:
-            for joint in spec.model.joints:
-                where = spec.model.q_slice(joint.name)
-                for part in joint.kind.unit_parts(tuple(x[where])):
-                    length = math.hypot(*(float(v) for v in part))
-                    if abs(length - 1.0) > UNIT_TOLERANCE:
-                        return Refusal(
-                            Reason.QUATERNION,
-                            f"{name}[{where.start}:{where.start + 4}] (joint {joint.name!r}) "
-                            "is a quaternion of length "
-                            f"{length:.9g}; expected 1 to within {UNIT_TOLERANCE:g}. Divide it by its length",
-                        )
+        if name in POSITIONS and (found := off_unit_length(spec.model, x, name)) is not None:
+            return found
         if name == "parameters":
             for parameter, value in not_negative(spec.model, _all_parameters(spec, x)):
                 if value < -NEGLIGIBLE:
@@ -81,6 +71,21 @@ def input_fault(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
             for body, value in proportions(spec.model, _all_parameters(spec, x)):
                 if value < -NEGLIGIBLE:
                     return Refusal(Reason.IMPOSSIBLE_PARAMETER, f"parameters: {out_of_proportion(body)}")
+    return None
+
+
+def off_unit_length(model: Model, q: np.ndarray, name: str = "q") -> Refusal | None:
+    """The first quaternion of a state q (nq,) that is off unit length; name: of the input."""
+    for joint in model.joints:
+        where = model.q_slice(joint.name)
+        for part in joint.kind.unit_parts(tuple(q[where])):
+            length = math.hypot(*(float(v) for v in part))
+            if abs(length - 1.0) > UNIT_TOLERANCE:
+                return Refusal(
+                    Reason.QUATERNION,
+                    f"{name}[{where.start}:{where.start + 4}] (joint {joint.name!r}) is a quaternion of length "
+                    f"{length:.9g}; expected 1 to within {UNIT_TOLERANCE:g}. Divide it by its length",
+                )
     return None
 
 
@@ -96,26 +101,30 @@ def _open_loop(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
     if program.demands is None or not m.closures:
         return None
     given = {n: [float(v) for v in x] for (n, _), x in zip(inputs, arrays, strict=True)}
-    m = spec.mechanism_of(given)
-    q = {"q": given["q"]}
-    errors = np.abs(np.array(walk(closure_kinematics.closure_error(m), m, q), dtype=float))
-    facing = walk(closure_kinematics.closure_facing(m), m, q)
-    closed = _closed_rows(m, given)
+    found = open_loop(spec.model, spec.mechanism_of(given), given["q"], _closed_rows(m, given))
+    if found is None:
+        return None
+    closer = "sl.Dynamics(model.with_parameters(parameters))" if spec.live else "robot"
+    return Refusal(Reason.OPEN_LOOP, f"{found}. Close it first: q = {closer}.assemble(q)", found)
+
+
+def open_loop(model: Model, m: Mechanism, q: Sequence[float], closed: np.ndarray) -> str | None:
+    """The loop that is open most, and by how much; None where all are closed. closed: whether each row shall be."""
+    state = {"q": q}
+    errors = np.abs(np.array(walk(closure_kinematics.closure_error(m), m, state), dtype=float))
+    facing = walk(closure_kinematics.closure_facing(m), m, state)
     shares = np.where(closed, errors / np.array(m.row_lengths), 0.0)
     facing = [x if closed[list(c.rows)].any() else 1.0 for c, x in zip(m.closures, facing, strict=True)]
     worst = max(m.closures, key=lambda c: max(shares[list(c.rows)].max(initial=0.0), 10.0 * (facing[c.number] <= 0.0)))
     rows = list(worst.rows)
-    loop = next(x for x in spec.model.loops if x.name == worst.name)
+    loop = next(x for x in model.loops if x.name == worst.name)
     which = f"loop {loop.name!r}, between {loop.a!r} and {loop.b!r}, is"
     if facing[worst.number] <= 0.0:
-        sentence = f"{which} turned the wrong way round: its frames face away from each other"
-    elif shares[rows].max(initial=0.0) >= 0.5 * closure_kinematics.OPEN:
+        return f"{which} turned the wrong way round: its frames face away from each other"
+    if shares[rows].max(initial=0.0) >= 0.5 * closure_kinematics.OPEN:
         k = int(np.argmax(shares[rows]))
-        sentence = f"{which} open by {errors[rows[k]]:.3g} {'m' if worst.row_kind(k) == 'force' else 'rad'}"
-    else:
-        return None
-    closer = "sl.Dynamics(model.with_parameters(parameters))" if spec.live else "robot"
-    return Refusal(Reason.OPEN_LOOP, f"{sentence}. Close it first: q = {closer}.assemble(q)", sentence)
+        return f"{which} open by {errors[rows[k]]:.3g} {'m' if worst.row_kind(k) == 'force' else 'rad'}"
+    return None
 
 
 def _closed_rows(m, given: dict[str, list[float]]) -> np.ndarray:

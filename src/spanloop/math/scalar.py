@@ -31,6 +31,14 @@ def sqrt(x: Scalar) -> Scalar:
     return x.sqrt()
 
 
+def factor_of_armature(r: Scalar) -> Scalar:
+    """√r, with a finite derivative at 0: by it a rotor is a row √r w with a compliance of 1, which acts as r w wᵀ.
+
+    The derivative of the root, 1 / (2 √r), is multiplied by √r again; 1e-100 kg m² keep 0 / 0 out of that.
+    """
+    return sqrt(r + 1e-100)
+
+
 def reciprocal(x: Scalar) -> Scalar:
     """1/x; infinite for the number 0, so that an answer that needs it is not finite and is reported."""
     if isinstance(x, _REAL) and x == 0.0:

@@ -29,7 +29,7 @@ from spanloop.algorithms.closed import closure_kinematics
 from spanloop.algorithms.closed.closure_rows import KeptRows, known_rows
 from spanloop.algorithms.papers.lilly_orin.chains import JOINT, Body, Chains, Hop, Tip
 from spanloop.joints.kind import EX, EY, EZ
-from spanloop.math.scalar import sqrt
+from spanloop.math.scalar import factor_of_armature
 from spanloop.math.spatial import Force, Motion, Transform, dual_basis
 from spanloop.math.vector3 import is_zero
 from spanloop.sweeps import Sum, Values
@@ -179,7 +179,7 @@ def _tip_of_joint(m, here, t: Tip) -> tuple[list[Constraint], Force, Force]:
     for w, x in zip(measures, torque, strict=False):
         drive = drive + w * x
     rigid = [(w, 0.0) for w in (SIX if link.driven else link.kind.constraint_space(h.q))]
-    rotors = [(w * sqrt(r), 1.0) for w, r in zip(measures, link.armature, strict=False) if not is_zero(r)]
+    rotors = [(w * factor_of_armature(r), 1.0) for w, r in zip(measures, link.armature, strict=False) if not is_zero(r)]
     out = []
     for k, (w, compliance) in enumerate(rigid + rotors):
         on_child, on_parent = w, -(h.X @ w)

@@ -47,7 +47,7 @@ from spanloop.algorithms.tree.link_motion import driven_acceleration, link_accel
 from spanloop.errors import Reason, Refusal
 from spanloop.joints.kind import EX, EY, EZ
 from spanloop.math.inertia import Mobility
-from spanloop.math.scalar import sqrt
+from spanloop.math.scalar import factor_of_armature
 from spanloop.math.spatial import Field, Force, Motion, dual_basis, power
 from spanloop.math.symmetric import apply, inverse
 from spanloop.math.vector3 import ZERO3, dot, is_zero, negate, total
@@ -137,7 +137,7 @@ def constrain(link, here, parent) -> Values:
     field, c = Field(moved.omega), moved.motion  # the parent's acceleration is an unknown
     KJ = dual_basis(link.free(here.S))
     K = SIX if link.driven else link.kind.constraint_space(here.q)
-    rotors = tuple(w * sqrt(r) for w, r in zip(KJ, link.armature, strict=False) if not is_zero(r))
+    rotors = tuple(w * factor_of_armature(r) for w, r in zip(KJ, link.armature, strict=False) if not is_zero(r))
     return Values(
         field=field,
         b=link.inertia.force(field),
