@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike
 
 from spanloop.derivatives.batched_directions import along_directions
 from spanloop.errors import Reason, Refusal, UnsupportedError
-from spanloop.loops.assembly import velocity_loops
+from spanloop.loops.assembly.assembly import velocity_loops
 from spanloop.loops.batching import Computed, Refusals, Robot, over_states, resolution, values
 from spanloop.loops.closure_errors import mechanism_of
 from spanloop.loops.constraint_rank import RANK, Structure, by_assembly

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spanloop.errors import InputError, SpanloopWarning, StateError, listed
-from spanloop.loops.assembly import Limits
+from spanloop.loops.assembly.assembly import Limits
 from spanloop.loops.batching import values
 from spanloop.loops.independent_dofs import structure_of
 from spanloop.reach.starts import default_start, random_states

@@ -13,7 +13,7 @@ from spanloop.envs.batch_motion import BatchMotion, refused_by
 from spanloop.envs.start_noise import StartNoise
 from spanloop.envs.user_arguments import of_draws
 from spanloop.errors import InputError, Reason, Refusal, SpanloopWarning, StateError, nearest
-from spanloop.loops.assembly import Limits
+from spanloop.loops.assembly.assembly import Limits
 from spanloop.loops.batching import faulty_states
 from spanloop.simulation import initial_state
 

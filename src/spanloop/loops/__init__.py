@@ -1,6 +1,7 @@
 """Closed loops: assembly, projection, independent coordinates, diagnosis, inverse dynamics, subsystems."""
 
-from spanloop.loops.assembly import assemble, project
+from spanloop.loops.assembly.assembly import assemble, project
+from spanloop.loops.assembly.path_following import follow
 from spanloop.loops.closed_inverse import inverse_dynamics, solve_inverse
 from spanloop.loops.diagnosis import Diagnosis, diagnose
 from spanloop.loops.independent_dofs import (
@@ -12,7 +13,6 @@ from spanloop.loops.independent_dofs import (
     velocity_map,
 )
 from spanloop.loops.minimal_coordinates import MinimalCoordinates
-from spanloop.loops.path_following import follow
 from spanloop.loops.reduced_inertia import OperationalInertia, independent_mass_matrix, operational_inertia
 from spanloop.loops.subsystems import Subsystems, subsystems
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from spanloop.errors import SpanloopError, in_one_line, listed
 from spanloop.loops.arguments import dof_names
-from spanloop.loops.assembly import SMALL, assemble, velocity_loops
+from spanloop.loops.assembly.assembly import SMALL, assemble, velocity_loops
 from spanloop.loops.batching import Robot, one_state, resolution, values
 from spanloop.loops.closure_errors import Miss, errors, idle, largest_rows, mechanism_of, misses, rows_of
 from spanloop.loops.constraint_rank import Structure, distance, rank, singular_values, structure

@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike
 from spanloop.compiler.runtime.arrays import converted
 from spanloop.errors import InputError, Reason, Refusal, StateError, in_one_line, listed
 from spanloop.loops.arguments import actuators
-from spanloop.loops.assembly import assemble
+from spanloop.loops.assembly.assembly import assemble
+from spanloop.loops.assembly.path_following import followed, refuse_velocity_loops
 from spanloop.loops.batching import one_state
 from spanloop.loops.independent_dofs import complete_acceleration, complete_velocity, resolved
-from spanloop.loops.path_following import followed, refuse_velocity_loops
 from spanloop.types import Array
 
 

@@ -14,9 +14,9 @@ from spanloop.algorithms.tree.target_rows import METERS
 from spanloop.compiler.runtime.arrays import converted
 from spanloop.compiler.runtime.nan_rows import refuse_states
 from spanloop.errors import InputError, Reason, Refusal, StateError, listed, nearest
-from spanloop.loops.assembly import Limits, assemble
+from spanloop.loops.assembly.assembly import Limits, assemble
+from spanloop.loops.assembly.path_following import refuse_velocity_loops
 from spanloop.loops.batching import Refusals, Robot, faulty_states, resolution
-from spanloop.loops.path_following import refuse_velocity_loops
 from spanloop.model import Model
 from spanloop.model.user_input import by_name
 from spanloop.reach.goal import Goal, goal_of

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from spanloop.algorithms.tree.target_rows import CENTER_OF_MASS, DIRECTION, ORIENTATION, POSE, TargetKind
-from spanloop.loops.assembly import Limits, descended
+from spanloop.loops.assembly.assembly import Limits, descended
 from spanloop.loops.batching import Robot, resolution, values
 from spanloop.loops.closure_errors import mechanism_of, positional, relative_errors
 from spanloop.reach.goal import Goal

@@ -14,7 +14,7 @@ from spanloop.algorithms.closed.reaching_step import Limit, Reaching
 from spanloop.algorithms.tree.target_rows import ORIENTATION, POSE, UNITS, TargetKind
 from spanloop.errors import SpanloopWarning, StateError
 from spanloop.loops.arguments import dof_names
-from spanloop.loops.assembly import Limits, assemble
+from spanloop.loops.assembly.assembly import Limits, assemble
 from spanloop.loops.batching import Robot
 from spanloop.loops.closure_errors import mechanism_of
 from spanloop.model import Model

@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 
-from spanloop.loops.assembly import Limits
+from spanloop.loops.assembly.assembly import Limits
 from spanloop.loops.closure_errors import mechanism_of
 from spanloop.model import Model
 from spanloop.model.parts import Joint

@@ -18,7 +18,7 @@ from spanloop.contacts.settings import refuse_column
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, Reason, Refusal, SpanloopWarning, StateError, UnsupportedError, listed
 from spanloop.kernels import KernelSpec
-from spanloop.loops.assembly import Limits, assemble
+from spanloop.loops.assembly.assembly import Limits, assemble
 from spanloop.loops.batching import faulty_states
 from spanloop.loops.closure_errors import errors, positional, relative_errors, worst
 from spanloop.loops.constraint_rank import in_general, structures

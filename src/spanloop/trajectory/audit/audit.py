@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanloop.flexible.deformation import SLOPE
-from spanloop.loops.assembly import SMALL
+from spanloop.loops.assembly.assembly import SMALL
 from spanloop.loops.closure_errors import mechanism_of, rows_of
 from spanloop.loops.constraint_rank import structure
 from spanloop.trajectory import quantities, report

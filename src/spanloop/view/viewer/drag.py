@@ -14,7 +14,7 @@ import numpy as np
 from spanloop.dynamics import Dynamics
 from spanloop.loops import IndependentCoordinates
 from spanloop.loops.arguments import dof_names
-from spanloop.loops.assembly import Limits
+from spanloop.loops.assembly.assembly import Limits
 from spanloop.loops.closure_errors import errors, positional, relative_errors, worst
 from spanloop.loops.independent_dofs import maps, structure_of
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.loops.assembly import Limits
+from spanloop.loops.assembly.assembly import Limits
 from spanloop.view.beams.segments import section_turns
 from spanloop.view.scene import Scene
 from spanloop.view.viewer.plain_text import one_line, plain

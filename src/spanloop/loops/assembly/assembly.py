@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spanloop.errors import InputError, Reason, Refusal, SpanloopWarning, listed
+from spanloop.loops.assembly.least_strain import LeastStrain, strain_energies
 from spanloop.loops.batching import Computed, Refusals, Robot, over_states, resolution, values
 from spanloop.loops.closure_errors import (
     errors,
@@ -31,7 +32,6 @@ from spanloop.loops.closure_errors import (
     worst,
 )
 from spanloop.loops.constraint_rank import by_assembly, structure
-from spanloop.loops.least_strain import LeastStrain, strain_energies
 from spanloop.loops.reduced_inertia import Weighted
 from spanloop.model import Model
 from spanloop.model.parts import Joint

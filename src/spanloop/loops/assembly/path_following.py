@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spanloop.errors import InputError, Reason, Refusal, StateError, UnsupportedError
-from spanloop.loops.assembly import assemble, velocity_loops
+from spanloop.loops.assembly.assembly import assemble, velocity_loops
 from spanloop.loops.batching import Robot, resolution, values
 from spanloop.loops.closure_errors import errors, mechanism_of, positional
 from spanloop.loops.constraint_rank import RANK, Structure, rank, singular_values, structure
