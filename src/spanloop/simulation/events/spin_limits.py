@@ -12,7 +12,13 @@ import numpy as np
 from spanloop.dynamics import Dynamics
 from spanloop.errors import SpanloopWarning, UnsupportedError
 from spanloop.flexible.matrices.spin import SPIN, TOO_FAST
-from spanloop.model.flexible_bodies.stiffening_limits import soft_bodies, spin_share, spin_words, warn_of_load
+from spanloop.model.flexible_bodies.stiffening_limits import (
+    loaded_bodies,
+    soft_bodies,
+    spin_share,
+    spin_words,
+    warn_of_load,
+)
 from spanloop.trajectory import Trajectory
 from spanloop.trajectory.audit.stiffening_findings import loads_along
 
@@ -47,7 +53,7 @@ def checked_spin(run: Trajectory) -> Trajectory:
                 warnings.warn(
                     f"simulate: {spin_words(body, share, when)}{_diverged(run, share)}", SpanloopWarning, stacklevel=4
                 )
-    if len(run.pieces) == 1 and run.parameters is None:
+    if len(run.pieces) == 1 and run.parameters is None and loaded_bodies(run.model):
         warn_of_load("simulate", *loads_along(run, _SAMPLES))
     return run
 
