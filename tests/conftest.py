@@ -1,5 +1,5 @@
 """A session keeps its kernels in a new folder, so that no test meets what an earlier session compiled; of a test with
-many cases the daily tier runs a few."""
+many cases the daily tier runs a few, and without --campaigns a campaign runs the part of its cases that it names."""
 
 from __future__ import annotations
 
@@ -23,9 +23,15 @@ def pytest_unconfigure(config):
         shutil.rmtree(os.environ["SPANLOOP_CACHE"], ignore_errors=True)
 
 
+def pytest_addoption(parser):
+    parser.addoption("--campaigns", action="store_true", help="all cases of campaigns, such as those of many seeds")
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Mark all but a few evenly spaced cases of every parametrised test as slow."""
+def pytest_collection_modifyitems(config, items):
+    """Mark all but a few evenly spaced cases of every parametrised test as slow; leave out those of campaigns."""
+    if not config.getoption("--campaigns"):
+        _leave_out_campaigns(config, items)
     cases = defaultdict(list)
     for item in items:
         cases[item.path, getattr(item, "originalname", item.name)].append(item)
@@ -34,3 +40,18 @@ def pytest_collection_modifyitems(items):
         for k, item in enumerate(group):
             if k not in kept:
                 item.add_marker(pytest.mark.slow)
+
+
+def _leave_out_campaigns(config, items):
+    """Deselect all but `campaign(n)` evenly spaced cases of a test."""
+    cases = defaultdict(list)
+    for item in items:
+        mark = item.get_closest_marker("campaign")
+        if mark is not None:
+            cases[item.path, item.originalname, mark.args[0]].append(item)
+    gone = set()
+    for (*_, n), group in cases.items():
+        kept = {k * (len(group) - 1) // max(n - 1, 1) for k in range(n)}
+        gone |= {id(item) for k, item in enumerate(group) if k not in kept}
+    config.hook.pytest_deselected(items=[item for item in items if id(item) in gone])
+    items[:] = [item for item in items if id(item) not in gone]

@@ -55,6 +55,7 @@ def test_random_loops_agree_with_fifty_digits(seed):
 
 
 @pytest.mark.slow
+@pytest.mark.campaign(44)
 @pytest.mark.parametrize("seed", MORE)
 def test_more_random_loops_agree_with_fifty_digits(seed):
     assert difference(accelerations(case_of(f"random {seed}")), answer_of(f"random {seed}")) < AGREE

@@ -42,6 +42,7 @@ def _agrees(case: Case, **options) -> bool:
 # ---- random ones
 
 
+@pytest.mark.campaign(34)
 @pytest.mark.parametrize(
     "seed", [pytest.param(s, marks=[] if s in FAST else [pytest.mark.slow]) for s in range(100)]
 )  # fmt: skip

@@ -89,6 +89,7 @@ def _random(method: str, seed: int, **options):
 
 
 @pytest.mark.slow
+@pytest.mark.campaign(200)
 @every_method
 @pytest.mark.parametrize(
     "seed", [pytest.param(s, marks=[pytest.mark.slow] if s >= 2 else []) for s in range(100)]
@@ -374,7 +375,7 @@ def test_operations_grow_linearly_with_the_number_of_joints(method, m):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("m", [1, 2, 4])
+@pytest.mark.parametrize("m", [1, 2, pytest.param(4, marks=pytest.mark.campaign(0))])
 @pytest.mark.parametrize("method", ["simple_closed_chain", "closed_topology"])
 def test_operations_of_arms_of_any_length(method, m):
     """Every N = 3 ... 40. A last link of which rounding leaves a trace where it should vanish costs 18 more, and 39

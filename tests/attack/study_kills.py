@@ -21,7 +21,7 @@ from tally import Tally, until
 import spanloop as sl
 from spanloop.studies.storage import store as stores
 
-KILLS = 4  # of a case
+KILLS = 2  # of a case
 RUNS, CHUNK = 120_000, 250
 PATIENCE = 120.0  # s in which a process must end that was not killed
 

@@ -14,7 +14,7 @@ PAGES = pages()
 NEED_A_COMPILER = ("37_embedded_controller",)
 SHORTER = {"38_learn_swing_up": ("--steps", "8192")}  # options of those that would take minutes
 WRITTEN = [pytest.param(p, b, id=p.stem) for p in PAGES for b in blocks(p.read_text(encoding="utf-8"))]
-LARGE = [pytest.param(*x.values, id=x.id, marks=[pytest.mark.slow]) for x in WRITTEN if x.values[1].options]
+LARGE = [pytest.param(*x.values, id=x.id, marks=pytest.mark.campaign(0)) for x in WRITTEN if x.values[1].options]
 SMALL = [x for x in WRITTEN if not x.values[1].options]
 ALONE = [p for p in EXAMPLES if p not in {x.values[1].script for x in SMALL}]
 
