@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from study_cases import four_bar, same
+from study_cases import KEEP, arm, four_bar, same
 
 import spanloop as sl
 from spanloop.errors import FileError, InputError
@@ -92,6 +92,45 @@ def test_a_store_of_another_study_is_refused_with_what_differs(tmp_path, changed
     with pytest.raises(InputError, match="is the store of another study") as refused:
         four_bar(store=tmp_path / "s", **changed).run()
     assert words in str(refused.value)
+
+
+@pytest.mark.parametrize("design", ["random", "latin", "sobol", "saltelli"])
+def test_the_same_variables_in_another_order_have_other_draws_and_are_another_study(tmp_path, design):
+    vary = {"v.crank_hinge": st.Uniform(0.5, 2.0), "coupler.mass": st.Uniform(0.9, 1.1)}
+    given = {"design": design, "runs": 8, "store": tmp_path / "s"}
+    study = four_bar(vary=vary, **given).run()
+    with pytest.raises(InputError, match=r"order of vary\[0\] was v.crank_hinge, and is coupler.mass"):
+        four_bar(vary=dict(reversed(vary.items())), **given).run()
+    for name, draws in four_bar(vary=vary, **given).draws().items():
+        assert np.array_equal(study.results()[name].values, draws)
+
+
+def test_a_grid_in_another_order_of_its_variables_is_another_study(tmp_path):
+    vary = {"v.crank_hinge": st.Levels(0.5, 2.0, 3), "coupler.mass": st.Levels(0.9, 1.1, 2)}
+    given = {"design": "grid", "runs": None, "store": tmp_path / "s"}
+    four_bar(vary=vary, **given).run()
+    with pytest.raises(InputError, match=r"order of vary\[0\] was v.crank_hinge, and is coupler.mass"):
+        four_bar(vary=dict(reversed(vary.items())), **given).run()
+
+
+@pytest.mark.parametrize(
+    ("inputs", "words"),
+    [
+        ({"damping": 20.0, "stiffness": 20.0}, r"inputs\[0\] was stiffness = 20.0, and is damping = 20.0"),
+        ({"stiffness": 20.0, "damping": 1.0}, r"inputs\[1\] was damping = 20.0, and is damping = 1.0"),
+    ],
+)
+def test_inputs_of_other_names_or_in_another_order_are_another_study(tmp_path, inputs, words):
+    arm(store=tmp_path / "s", inputs={"stiffness": 20.0, "damping": 20.0}).run()
+    with pytest.raises(InputError, match=words):
+        arm(store=tmp_path / "s", inputs=inputs).run()
+
+
+def test_what_is_kept_in_another_order_is_the_same_study(tmp_path):
+    found = four_bar(store=tmp_path / "s").run().results()
+    turned = dict(reversed(KEEP.items()))
+    same(four_bar(store=tmp_path / "s", keep=turned).run().results(), found)
+    same(four_bar(keep=turned).run().results(), found)
 
 
 def test_a_folder_that_is_no_store_is_refused(tmp_path):

@@ -218,7 +218,7 @@ def prepared(
         for n in _OPTIONS
         if n not in ("duration", "step", "sample", "integrator", "contacts", "tau", "parameters")
     }
-    definition = description(setup, problem, design, given, arguments, distributions, _DEFAULTS)
+    definition = description(setup, problem, design, given, arguments, distributions, named_inputs, _DEFAULTS)
     seed_text = "of the table" if table is not None else f"seed {design.seed}"
     return Prepared(setup, design, definition, seed_text, passed, integrator.name == AUTO)
 

@@ -67,8 +67,13 @@ class Setup:
     @property
     def tracked(self) -> Tracked | None:
         """The statistics that steps follow."""
-        found = tuple((item.statistic, item.quantity) for item in self.items if item.statistic and item.quantity)
+        found = tuple((item.statistic, item.quantity) for item in self.sorted_items if item.statistic and item.quantity)
         return Tracked(found) if found else None
+
+    @property
+    def sorted_items(self) -> list[Item]:
+        """What is kept by name: kernels do not depend on the order in which a user keeps it."""
+        return sorted(self.items, key=lambda item: item.name)
 
     @property
     def robot(self) -> Dynamics:
@@ -117,8 +122,9 @@ def prototype(setup: Setup) -> Prototype:
     """The prototype of a setup, whose reference is known."""
     system = setup.problem(starts_of(setup, np.stack([setup.reference] * 2))).system
     plain = replace(system, tracked=None)
-    ends = [x.quantity for x in setup.items if x.quantity is not None and not isinstance(x.given, Samples)]
-    sampled = [x.quantity for x in setup.items if x.quantity is not None and isinstance(x.given, Samples)]
+    items = setup.sorted_items
+    ends = [x.quantity for x in items if x.quantity is not None and not isinstance(x.given, Samples)]
+    sampled = [x.quantity for x in items if x.quantity is not None and isinstance(x.given, Samples)]
     return Prototype(system, *(Evaluator(plain, tuple(dict.fromkeys(x))) for x in (ends, sampled)))
 
 

@@ -40,7 +40,8 @@ class Study:
             parameters ("forearm.mass", "elbow.damping"), "q.JOINT", "v.JOINT", "tau.JOINT", "input.NAME",
             "friction.CONTACT" and "restitution.CONTACT"; with `assign` any others.
         runs: how many; of a grid as many as it has points.
-        seed: of the draws. A run's draws depend on the seed and its number alone; of design="latin" on `runs`, too.
+        seed: of the draws. A run's draws depend on the seed, its number and the order of `vary`; of design="latin" on
+            `runs`, too.
         design: "random", "latin" (hypercube), "sobol", "saltelli" (for Sobol' indices) or "grid".
         table: instead of `vary` and `design` the numbers themselves: {"name": numbers}, or a .csv file with names in
             its first line.
