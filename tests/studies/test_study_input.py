@@ -53,7 +53,7 @@ WRONG = {
     "a time between steps": ({"keep": {"x": st.Samples("q.crank_hinge", times=[0.0105])}}, "is not the end of a step"),
     "relative to zero": ({"vary": {"crank_hinge.damping": st.Uniform(1, 2, relative=True)}}, "own value, which is 0"),
     "assign without effect": (
-        {"vary": {"legnth": st.Uniform(1, 2)}, "assign": lambda x: {}},
+        {"vary": {"legnth": st.Uniform(1, 2)}, "assign": lambda x: {"coupler.mass": 1.0}},
         "'legnth' is no quantity of the model, and assign does not read it",
     ),
     "assign reads what does not vary": (
@@ -209,6 +209,15 @@ def test_rerun_has_as_many_numbers_as_runs():
         four_bar().rerun(37)
 
 
+CSV = {
+    "coupler.mass;crank.mass\n1,5;2,0\n": "the first line has no comma, but ';'; expected commas between numbers, and",
+    "coupler.mass\tcrank.mass\n1.5\t2.0\n": r"the first line has no comma, but '\\t'; expected commas between",
+    "coupler.mass,crank.mass\n1,5,2,0\n": r"row 1 has 4 numbers; expected 2\. Are there decimal commas\?",
+    'coupler.mass,crank.mass\n"1,5","2,0"\n': "row 1: 'coupler.mass' is '1,5'; expected a number with a decimal point",
+    "coupler.mass\n1_0\n": "row 1: 'coupler.mass' is '1_0'; expected a number",
+}
+
+
 def test_a_table_that_is_no_table_is_refused(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("coupler.mass,crank.mass\n1.0,2.0\n1.0\n")
@@ -220,5 +229,12 @@ def test_a_table_that_is_no_table_is_refused(tmp_path):
     path.write_text("coupler.mass\n1.0\nheavy\n")
     with pytest.raises(FileError, match=r"t.csv: row 2: 'coupler.mass' is 'heavy'; expected a number"):
         four_bar(vary=None, runs=None, table=path)
+    for text, words in CSV.items():
+        path.write_text(text)
+        with pytest.raises(FileError, match=f"t.csv: {words}"):
+            four_bar(vary=None, runs=None, table=path)
+    for column in (np.array([1.0, 2.0j]), ["1.0", "1_0"], [1.0, "heavy"], [[1.0], [2.0, 3.0]], []):
+        with pytest.raises(InputError, match=r"table\['coupler.mass'\] is .*; expected real numbers"):
+            four_bar(vary=None, runs=None, table={"coupler.mass": column})
     with pytest.raises(InputError, match="different lengths"):
         four_bar(vary=None, runs=None, table={"coupler.mass": [1, 2], "crank.mass": [1]})

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from spanloop.compiler.runtime import machine
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, SpanloopWarning, StateError, UnsupportedError, nearest
 from spanloop.model import Model
@@ -24,7 +25,7 @@ from spanloop.simulation.time_loop import Grid, grid
 from spanloop.studies.chunk import OUTCOMES, sample_numbers
 from spanloop.studies.counted_events import refuse_unknown
 from spanloop.studies.description import description
-from spanloop.studies.draws.assign_check import refuse_unrepeatable
+from spanloop.studies.draws.assign_check import refuse_unread
 from spanloop.studies.draws.designs import Design, design_of
 from spanloop.studies.draws.distributions import Distribution
 from spanloop.studies.draws.tables import table_of
@@ -197,8 +198,9 @@ def prepared(
         design = design_of(given["design"], given["runs"], given["seed"], distributions, names)
     else:
         design = Design("table", len(table), 0, (), table)
-    refuse_unrepeatable(variables, variables.values(design.rows(0, min(_FIRST, design.runs))))
-    refuse_impossible(own, variables, design, parameters)
+    refuse_unread(variables, variables.values(design.rows(0, min(2, design.runs))))
+    with machine.reported(f"checking the draws of {design.runs} runs"):
+        refuse_impossible(own, variables, design, parameters)
     items = items_of(keep, own, [*names, *(("q", "v") if trajectories else ())])
     items += spin_items(own, [*names, *(item.name for item in items)])
     refuse_same_names(names, items, trajectories)
@@ -416,7 +418,8 @@ def _with_integrator(setup: Setup, problem: Problem, first: np.ndarray, design: 
 
 def _for_stiffest(setup: Setup, problem: Problem, integrator: Integrator, design: Design) -> Integrator:
     """The integrator for the stiffest of all draws: implicit where it is left open, else with a warning."""
-    found = stiffest_draw(setup, problem, design)
+    with machine.reported(f"searching {design.runs} runs for the stiffest"):
+        found = stiffest_draw(setup, problem, design)
     if found is None:
         return integrator
     if setup.integrator.name == AUTO:

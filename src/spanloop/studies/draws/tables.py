@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ import numpy as np
 
 from spanloop.errors import FileError, InputError
 from spanloop.model.files.file_io import checked_path, decoded, read_file
+
+_SEPARATORS = re.compile(r"[;\t|]")
+_FORM = "commas between numbers, and points in them, as 1.5,2.0"
 
 
 def table_of(given: Any) -> tuple[list[str], np.ndarray]:
@@ -22,17 +26,21 @@ def table_of(given: Any) -> tuple[list[str], np.ndarray]:
         raise InputError(f"study: table is a {type(given).__name__}; expected {{'name': numbers}} or a .csv file")
     columns = []
     for name, values in given.items():
-        try:
-            column = np.array(values, float)
-        except (TypeError, ValueError):
-            column = np.empty((0, 0))
-        if column.ndim != 1 or not len(column):
-            raise InputError(f"study: table[{name!r}] is {values!r:.60}; expected numbers (runs,)")
-        columns.append(column)
+        columns.append(_column(str(name), values))
     lengths = {name: len(x) for name, x in zip(given, columns, strict=True)}
     if len(set(lengths.values())) > 1:
         raise InputError(f"study: columns of the table have different lengths: {lengths}")
     return [str(name) for name in given], np.column_stack(columns)
+
+
+def _column(name: str, values: Any) -> np.ndarray:
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind not in "cUS" and given.ndim == 1 and len(given):
+            return np.array(given, float)
+    except (TypeError, ValueError):  # objects, rows of different lengths
+        pass
+    raise InputError(f"study: table[{name!r}] is {values!r:.60}; expected real numbers (runs,)")
 
 
 def read_table(path: Path) -> tuple[list[str], np.ndarray]:
@@ -47,13 +55,17 @@ def read_table(path: Path) -> tuple[list[str], np.ndarray]:
     names = [x.strip() for x in rows[0]]
     if len(set(names)) < len(names) or not all(names):
         raise FileError(f"{where.name}: the first line is {','.join(names)!r:.80}; expected names, each once")
+    if len(names) == 1 and (found := _SEPARATORS.search(names[0])):
+        raise FileError(f"{where.name}: the first line has no comma, but {found[0]!r}; expected {_FORM}")
     numbers = np.empty((len(rows) - 1, len(names)))
     for k, row in enumerate(rows[1:]):
         if len(row) != len(names):
-            raise FileError(f"{where.name}: row {k + 1} has {len(row)} numbers; expected {len(names)}")
+            tip = f". Are there decimal commas? Expected are {_FORM}" if len(row) == 2 * len(names) else ""
+            raise FileError(f"{where.name}: row {k + 1} has {len(row)} numbers; expected {len(names)}{tip}")
         for j, text in enumerate(row):
             try:
-                numbers[k, j] = float(text)
+                numbers[k, j] = float(text.replace("_", "?"))  # Python reads 1_0 as 10
             except ValueError:
-                raise FileError(f"{where.name}: row {k + 1}: {names[j]!r} is {text!r:.40}; expected a number") from None
+                words = f"{where.name}: row {k + 1}: {names[j]!r} is {text!r:.40}; expected a number"
+                raise FileError(words + (" with a decimal point" if "," in text else "")) from None
     return names, numbers

@@ -285,8 +285,8 @@ def differences(kept: Mapping[str, Any], now: Mapping[str, Any], before: str = "
         if isinstance(a, Mapping) and isinstance(b, Mapping):
             out += differences(a, b, f"{before}{name}.")
         elif isinstance(a, list) and isinstance(b, list):
-            numbered = ({f"{name}[{k}]": y for k, y in enumerate(x)} for x in (a, b))
-            out += differences(*numbered, before)[:1]  # the others mostly follow from the first
+            was, is_now = ({f"{name}[{k}]": y for k, y in enumerate(x)} for x in (a, b))
+            out += differences(was, is_now, before)[:1]  # the others mostly follow from the first
         elif a != b:
             shown = ["nothing" if x is None else f"{x!s:.60}" for x in (a, b)]
             out.append(f"{before}{name} was {shown[0]}, and is {shown[1]}")
