@@ -123,6 +123,7 @@ WRONG = {
     'fast = {largest = "abs(v.hinge1)"}': {
         'fast = {larges = "abs(v.hinge1)"}': "'larges' is not known; did you mean 'largest'?",
         'fast = {largest = "abs(v.hing1)"}': "there is no joint 'hing1'",
+        'fast = {samples = "v.hinge1", times = "late"}': "'fast': Samples: times is 'late'; expected finite times",
     },
     "seed = 5": {"sed = 5": "the key 'sed' is not known; did you mean 'seed'?", "seed = 1.5": "seed is 1.5; expected"},
 }

@@ -127,6 +127,31 @@ def test_a_variable_of_ones_own_has_no_name_of_the_results(name):
         four_bar(vary={name: st.Uniform(1, 2)}, assign=lambda x: {"coupler.mass": x[name]})
 
 
+@pytest.mark.parametrize("times", ["abc", 0.01, [], [None], [0.0, float("nan")], [[0.01], [0.0, 0.01]], [0.01j]])
+def test_times_of_samples_are_finite_numbers_one_at_least(times):
+    with pytest.raises(InputError, match=r"Samples: times is .*; expected finite times .s., at least one"):
+        st.Samples("q.crank_hinge", times=times)
+
+
+@pytest.mark.parametrize(
+    ("time", "words"),
+    [
+        (-0.01, r"the time -0.01 s is outside the runs, which are from 0 to 0.05 s"),
+        (0.06, r"the time 0.06 s is outside the runs"),
+        (1e308, r"the time 1e\+308 s is outside the runs"),
+        (0.0106, r"the time 0.0106 s is not the end of a step of 0.001 s; the nearest one is 0.011 s"),
+    ],
+)
+def test_a_time_of_samples_that_no_step_ends_at_is_refused(time, words):
+    with pytest.raises(InputError, match=rf"keep\['x'\]: {words}"):
+        four_bar(keep={"x": st.Samples("q.crank_hinge", times=[0.0, time])})
+
+
+def test_a_unit_of_what_is_kept_is_text():
+    with pytest.raises(InputError, match="Last: unit is 3; expected a text"):
+        st.Last("q.crank_hinge", unit=3)
+
+
 @pytest.mark.parametrize("threads", [-1, "2", 1.5, True])
 def test_threads_are_a_whole_number(threads):
     with pytest.raises(InputError, match=f"threads is {threads!r}; expected a whole number, 0 for all cores"):

@@ -6,7 +6,7 @@ import inspect
 import math
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,7 +35,7 @@ from spanloop.studies.kept_spins import spin_items
 from spanloop.studies.result_names import refuse_result_names, refuse_same_names
 from spanloop.studies.setup import Setup, own_start, starts_of, step_numbers, with_reference
 from spanloop.studies.stiff_draws import stiffest_draw
-from spanloop.studies.storage.store import Variable
+from spanloop.studies.storage.store import Variable, differences
 from spanloop.trajectory import Trajectory
 from spanloop.trajectory.files.labels import coordinates, dofs, joined
 
@@ -59,7 +59,17 @@ class Prepared:
     definition: Mapping[str, Any]
     seed_text: str
     given: Mapping[str, Any]  # the arguments of sl.simulate
+    describe: Callable[[], dict[str, Any]]  # the definition of the arguments as they are now
     is_open: bool = False  # whether the integrator was left to the study
+
+    def refuse_changed(self) -> None:
+        """Raise InputError if an argument has changed since, as an attribute of an object or a global of a function."""
+        changed = differences(self.definition, self.describe())
+        if changed:
+            raise InputError(
+                f"study: its arguments have changed since sl.Study(...) was called: {'; '.join(changed)}. Make a new "
+                "sl.Study, with a store of its own; a function must not change what it reads, as a counter"
+            )
 
     def for_draws(self, draws: np.ndarray) -> Prepared:
         """The study with steps for these draws (n, k) as well: implicit where one is stiff, if that was left open."""
@@ -214,15 +224,21 @@ def prepared(
     middle = np.where(np.isfinite(middle), middle, first[0]) if len(names) else middle
     setup, problem = with_reference(setup, middle, first)
     refuse_unknown(items, problem)
-    setup, problem = _with_integrator(setup, problem, first, design)
+    setup = _with_integrator(setup, problem, first, design)
     passed = {
         n: arguments[n]
         for n in _OPTIONS
         if n not in ("duration", "step", "sample", "integrator", "contacts", "tau", "parameters")
     }
-    definition = description(setup, problem, design, given, arguments, distributions, named_inputs, _DEFAULTS)
+    starts = starts_of(setup, np.stack([setup.reference] * 2))
+
+    def describe() -> dict[str, Any]:
+        return description(
+            setup, setup.problem(starts), design, given, arguments, distributions, named_inputs, _DEFAULTS
+        )
+
     seed_text = "of the table" if table is not None else f"seed {design.seed}"
-    return Prepared(setup, design, definition, seed_text, passed, integrator.name == AUTO)
+    return Prepared(setup, design, describe(), seed_text, passed, describe, integrator.name == AUTO)
 
 
 def _options(others: Mapping[str, Any]) -> dict[str, Any]:
@@ -233,13 +249,22 @@ def _options(others: Mapping[str, Any]) -> dict[str, Any]:
             raise InputError(f"study: there is no argument {name!r}; {nearest(name, known)}")
     if "duration" not in others:
         raise InputError("study: duration is missing; expected a number of seconds")
-    out = {**_DEFAULTS, "q": None, "v": None, **others}
+    out = {**_DEFAULTS, "q": None, "v": None, **_copied(others)}
     if isinstance(out["controller"], Callback):
         raise UnsupportedError(
             "study: the controller is a callback, which Python would call at every step of every run; write it in the "
             "arithmetic of NumPy, so that it is compiled"
         )
     return out
+
+
+def _copied(x: Any) -> Any:
+    """Arrays, lists and dictionaries as they are now; other objects are compared before they are used."""
+    if isinstance(x, np.ndarray):
+        return x.copy()
+    if type(x) is dict:
+        return {name: _copied(y) for name, y in x.items()}
+    return [_copied(y) for y in x] if type(x) is list else x
 
 
 def refuse_target(model: Model | Dynamics, others: Mapping[str, Any]) -> None:
@@ -368,10 +393,7 @@ def _grid(arguments: Mapping[str, Any], items: Sequence[Item]) -> tuple[Grid, tu
     wanted = [x for x in items if isinstance(x.given, Samples) and x.given.times is not None]
     every = fine.every
     for item in wanted:
-        for number in step_numbers(item.given.times, fine.h, arguments["start"], item.name):  # type: ignore[union-attr]
-            if number > fine.steps:
-                raise InputError(f"study: keep[{item.name!r}]: a time is after the end of the runs, {duration:g} s")
-            every = math.gcd(every, number)
+        every = math.gcd(every, *step_numbers(item.given.times, fine, arguments["start"], item.name))  # type: ignore[union-attr]
     samples = range(0, fine.steps // every + 1, fine.every // every)
     return Grid(fine.duration, fine.steps, every), tuple(samples)
 
@@ -400,7 +422,7 @@ def _setup(
     )  # fmt: skip
 
 
-def _with_integrator(setup: Setup, problem: Problem, first: np.ndarray, design: Design) -> tuple[Setup, Problem]:
+def _with_integrator(setup: Setup, problem: Problem, first: np.ndarray, design: Design) -> Setup:
     """The integrator of all runs, chosen from the reference and all draws where it is left open."""
     starts = starts_of(setup, np.concatenate([setup.reference[None], first]))
     try:
@@ -410,10 +432,7 @@ def _with_integrator(setup: Setup, problem: Problem, first: np.ndarray, design: 
     examined, integrator = with_stiffness(examined, setup.integrator, setup.grid.h)
     if integrator.name != "implicit" and not examined.advice:
         integrator = _for_stiffest(setup, problem, integrator, design)
-    made = replace(setup, integrator=integrator, implicit=integrator.name == "implicit")
-    if made.implicit:
-        problem = replace(problem, system=replace(problem.system, implicit=True))
-    return made, problem
+    return replace(setup, integrator=integrator, implicit=integrator.name == "implicit")
 
 
 def _for_stiffest(setup: Setup, problem: Problem, integrator: Integrator, design: Design) -> Integrator:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from spanloop.errors import InputError, nearest
 from spanloop.model import Model
@@ -22,6 +25,10 @@ class Kept:
 
     quantity: QuantityText
     unit: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.unit, str):
+            raise InputError(f"{type(self).__name__}: unit is {self.unit!r:.60}; expected a text, as 'N m'")
 
 
 class Last(Kept):
@@ -53,6 +60,24 @@ class Samples(Kept):
     """The quantity over time: every `sample` of the study, or at these times [s], each the end of a step."""
 
     times: Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.times is not None:
+            object.__setattr__(self, "times", _times(self.times))
+
+
+def _times(given: Any) -> tuple[float, ...]:
+    """Times of samples, checked."""
+    try:
+        real = np.asarray(given).dtype.kind in "iuf" and np.ndim(given) == 1
+    except ValueError:  # rows of different lengths
+        real = False
+    found = tuple(float(t) for t in given) if real else ()
+    if not found or not all(map(math.isfinite, found)):
+        words = "expected finite times [s], at least one, as [0.0, 0.5], each the end of a step"
+        raise InputError(f"Samples: times is {given!r:.60}; {words}")
+    return found
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ chunk: a run then has the same neighbours' kernel and the same bits in any chunk
 from __future__ import annotations
 
 import functools
-import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +33,7 @@ from spanloop.studies.draws.variables import SURFACES, Target, Variables
 from spanloop.studies.kept import Item, Samples
 
 _OPEN = 1e-6  # m or rad: a start that is open by more has not been closed
+_EARLY = 1e-6  # of a step: a time that is nearer to the end of one is meant to be there
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,13 +288,20 @@ def with_reference(setup: Setup, nominal: np.ndarray, first_rows: np.ndarray) ->
     ) from error
 
 
-def step_numbers(times: Sequence[float], h: float, start: float, name: str) -> list[int]:
+def step_numbers(times: Sequence[float], grid: Grid, start: float, name: str) -> list[int]:
     """Numbers of the steps after which these times [s] are reached."""
     out = []
     for t in times:
-        number = (float(t) - start) / h
-        if not math.isfinite(number) or abs(number - round(number)) > 1e-6 or round(number) < 0:
-            raise InputError(f"study: keep[{name!r}]: the time {t!r} is not the end of a step of {h:g} s")
+        number = (t - start) / grid.h
+        if not -_EARLY <= number <= grid.steps + _EARLY:
+            span = f"{start:g} to {start + grid.duration:g} s"
+            raise InputError(f"study: keep[{name!r}]: the time {t:.9g} s is outside the runs, which are from {span}")
+        if abs(number - round(number)) > _EARLY:
+            near = start + grid.h * round(number)
+            raise InputError(
+                f"study: keep[{name!r}]: the time {t:.9g} s is not the end of a step of {grid.h:g} s; the nearest one "
+                f"is {near:.9g} s"
+            )
         out.append(round(number))
     return out
 

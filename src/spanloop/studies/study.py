@@ -136,6 +136,7 @@ class Study:
         threads = _threads(threads)
         if client is not None:
             execution.refuse_no_client(client)
+        self._prepared.refuse_changed()
         if store.is_begun(self.path) and self._store().finished().all():
             return self  # without the lock, which no folder has that is read-only
         with store.locked(self.path):
@@ -223,6 +224,7 @@ class Study:
         """Simulate one run again, alone, by sl.simulate, with all its samples. changed: other arguments, as sample."""
         if isinstance(index, bool) or not isinstance(index, int | np.integer) or not 0 <= index < len(self):
             raise InputError(f"study: rerun({index!r}): there are runs 0 to {len(self) - 1}")
+        self._prepared.refuse_changed()
         return self._prepared.simulated(self._rows(int(index), int(index) + 1), changed)
 
     def audit(self, runs: int = 3) -> StudyAudit:

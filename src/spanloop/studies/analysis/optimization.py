@@ -68,6 +68,7 @@ def best_of(
         raise InputError(f"study: there is no number {objective!r} to optimise; {nearest(objective, known)}")
     axes = _axes(study)
     _refuse_options(population, generations, seed, tolerance, polish)
+    study.refuse_changed()
     setup = study.for_draws(study.setup.variables.values(_probes(axes))).setup
     count = max(5, population or 15 * len(names))
     state: dict[str, Any] = {"runs": 0, "failed": 0, "history": []}
