@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import errno
 import os
 import shutil
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from pathlib import Path
 
@@ -139,6 +141,31 @@ def test_a_folder_that_is_no_store_is_refused(tmp_path):
     with pytest.raises(FileError, match="is no store of a study"):
         four_bar(store=tmp_path / "s").run()
     assert (tmp_path / "s" / "notes.txt").read_text() == "mine"
+
+
+def test_the_rest_of_a_store_that_was_removed_is_refused_with_what_to_do(tmp_path):
+    four_bar(store=tmp_path / "s").run()
+    (tmp_path / "s" / "zarr.json").unlink()
+    with pytest.raises(FileError, match=r"the folder has files, but no zarr.json .* Remove it, or give another store"):
+        four_bar(store=tmp_path / "s").run()
+
+
+def test_an_interrupt_while_the_store_is_opened_comes_after_it(tmp_path, monkeypatch):
+    """Cut in the middle, imports of Zarr may swallow it, and its coroutines are left without being awaited."""
+    opened, seen = stores.opened, []
+
+    def slow(*given):
+        assert threading.current_thread() is not threading.main_thread()
+        _thread.interrupt_main()
+        time.sleep(0.2)
+        found = opened(*given)
+        seen.append(found)
+        return found
+
+    monkeypatch.setattr(stores, "opened", slow)
+    with pytest.raises(KeyboardInterrupt):
+        four_bar(store=tmp_path / "s").run()
+    assert len(seen) == 1
 
 
 def test_a_store_in_use_by_another_process_is_refused(tmp_path):

@@ -19,6 +19,7 @@ from spanloop.studies.definition import Prepared
 from spanloop.studies.draws.distributions import Choice, Distribution, Levels
 from spanloop.studies.kept import Samples
 
+OPTIONS = ("population", "generations", "seed", "tolerance", "polish")
 _PENALTY = 1e100  # of a run that failed, or whose number is not finite
 _CORNERS, _BETWEEN = 8, 64  # variables of whose ranges all corners are examined for stiffness; places between them
 _SHARE = 32  # runs of a batch for a thread, at least
@@ -44,6 +45,13 @@ class Best:
     def __str__(self) -> str:
         found = ", ".join(f"{name} = {x:.6g}" for name, x in self.values.items())
         return f"{self.name} = {self.objective:.6g} at {found} ({self.runs} runs, {self.failed} failed; {self.message})"
+
+
+def refuse_unknown_options(options: Mapping[str, Any]) -> None:
+    """Raise InputError for an option that study.best does not have."""
+    for name in options:
+        if name not in OPTIONS:
+            raise InputError(f"study: best has no option {name!r}; {nearest(name, OPTIONS)}")
 
 
 def best_of(
