@@ -108,7 +108,7 @@ WRONG = {
     ),
     "assign to nothing": (
         {"vary": {"length": st.Uniform(1, 2)}, "assign": lambda x: {"coupler.mas": x["length"]}},
-        "there is nothing called 'coupler.mas'; did you mean 'coupler.mass'?",
+        "assign: nothing varies by the name 'coupler.mas'; did you mean 'coupler.mass'?",
     ),
 }
 
@@ -150,6 +150,79 @@ def test_a_time_of_samples_that_no_step_ends_at_is_refused(time, words):
 def test_a_unit_of_what_is_kept_is_text():
     with pytest.raises(InputError, match="Last: unit is 3; expected a text"):
         st.Last("q.crank_hinge", unit=3)
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (lambda: st.Uniform(None, 1), "Uniform: low is None"),
+        (lambda: st.Levels(None, 1, 3), "Levels: low is None"),
+        (lambda: st.Triangular(None, 0, 1), "Triangular: low is None"),
+        (lambda: st.LogNormal(None, 1), "LogNormal: median is None"),
+        (lambda: st.Normal(None, 1), "Normal: mean is None"),
+        (lambda: st.Uniform(0, 10**400), "Uniform: high is 1000"),
+        (lambda: st.Choice("12"), "Choice: values is '12'"),
+    ],
+)
+def test_a_distribution_of_what_is_no_number_is_refused(made, words):
+    with pytest.raises(InputError, match=f"{words}.*; expected .*finite number"):
+        made()
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda t, q, v: q[9], r"raised IndexError: .*; q has 3 numbers and v 3"),
+        (lambda t, q, v: {}["a"], "raised KeyError: 'a'"),
+        (lambda t, q, v: q.angle, "raised AttributeError"),
+    ],
+)
+def test_a_quantity_that_raises_is_a_sentence_with_its_place(function, words):
+    with pytest.raises(InputError, match=rf"keep\['x'\] {words}"):
+        four_bar(keep={"x": function}).run()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"trajectories": "yes"}, "trajectories is 'yes'; expected True or False"),
+        ({"inputs": np.array([1j])}, "inputs is .*; expected {'name': number} or an array of real numbers"),
+        ({"inputs": {"gain": "1_0"}}, "inputs is .*; expected {'name': number} or an array of real numbers"),
+        ({"q": np.array([1j, 0, 0])}, r"q is .*; expected real numbers \(3,\)"),
+        ({"q": {"crank_hinge": "x"}}, r"q\['crank_hinge'\] is 'x'; expected a number"),
+        ({"parameters": "x"}, "parameters is 'x'; expected real numbers"),
+        ({"store": "."}, "store is '.'; expected the path of a folder of its own"),
+        ({"store": "/"}, "store is '/'; expected the path of a folder of its own"),
+        ({"store": "a/.."}, "store is 'a/..'; expected the path of a folder of its own"),
+        ({"store": "x" * 300}, "store is 'xx.*: File name too long; give another path"),
+    ],
+)
+def test_arguments_of_another_kind_are_refused(given, words):
+    with pytest.raises(InputError, match=f"study: {words}"):
+        four_bar(**given)
+
+
+def test_options_of_runs_figures_and_searches_are_checked():
+    pytest.importorskip("matplotlib")
+    study = four_bar()
+    with pytest.raises(InputError, match="progress is 'x'; expected True, False or None"):
+        study.run(progress="x")
+    with pytest.raises(InputError, match="best has no option 'generation'; did you mean 'generations'"):
+        study.best("end", generation=3)
+    study.run()
+    for figure, name in (("histogram", "end"), ("fan", "path"), ("tornado", "end")):
+        with pytest.raises(InputError, match="ax is a int; expected axes of matplotlib"):
+            study.plot(figure, name, ax=3)
+
+
+def test_settings_of_joints_that_do_not_vary_are_named_as_such():
+    with pytest.raises(InputError, match=r"'crank_hinge.friction' does not vary: .* crank_hinge.damping does"):
+        four_bar(vary={"crank_hinge.friction": st.Uniform(0, 1)})
+
+
+def test_a_sentence_with_a_suggestion_ends_once():
+    with pytest.raises(InputError, match=r"did you mean 'coupler.mass'\? Names of your own need assign="):
+        four_bar(vary={"copler.mass": st.Uniform(0, 1)})
 
 
 @pytest.mark.parametrize("threads", [-1, "2", 1.5, True])

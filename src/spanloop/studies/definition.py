@@ -29,9 +29,10 @@ from spanloop.studies.draws.assign_check import refuse_unread
 from spanloop.studies.draws.designs import Design, design_of
 from spanloop.studies.draws.distributions import Distribution
 from spanloop.studies.draws.tables import table_of
-from spanloop.studies.draws.variables import Variables, refuse_impossible, targets, variables_of
+from spanloop.studies.draws.variables import Target, Variables, refuse_impossible, targets, variables_of
 from spanloop.studies.kept import Item, Samples, items_of
 from spanloop.studies.kept_spins import spin_items
+from spanloop.studies.real_numbers import real_numbers
 from spanloop.studies.result_names import refuse_result_names, refuse_same_names
 from spanloop.studies.setup import Setup, own_start, starts_of, step_numbers, with_reference
 from spanloop.studies.stiff_draws import stiffest_draw
@@ -195,6 +196,8 @@ def prepared(
         )
     own = robot.model
     arguments = _options(others)
+    if not isinstance(trajectories, bool | np.bool_):
+        raise InputError(f"study: trajectories is {trajectories!r:.60}; expected True or False")
     names, distributions, table = _varied(given)
     refuse_result_names(names)
     named_inputs, input_row = _inputs(inputs)
@@ -309,12 +312,12 @@ def _inputs(inputs: Any) -> tuple[list[str], np.ndarray | None]:
     """Names of the inputs, and their numbers (n,), or (steps, n) of arrays."""
     if inputs is None:
         return [], None
-    try:
-        if isinstance(inputs, Mapping):
-            return [str(n) for n in inputs], np.array([float(x) for x in inputs.values()])
-        row = np.array(inputs, float)
-    except (TypeError, ValueError):
-        raise InputError(f"study: inputs is {inputs!r:.60}; expected {{'name': number}} or an array") from None
+    by_name = isinstance(inputs, Mapping)
+    row = real_numbers(list(inputs.values()) if by_name else inputs)
+    if row is None or (by_name and row.ndim != 1):
+        raise InputError(f"study: inputs is {inputs!r:.60}; expected {{'name': number}} or an array of real numbers")
+    if by_name:
+        return [str(n) for n in inputs], row
     if row.ndim not in (1, 2):
         raise InputError(f"study: inputs has shape {row.shape}; expected (n,) or (steps, n), of one run")
     return [str(k) for k in range(row.shape[-1])], row
@@ -323,8 +326,10 @@ def _inputs(inputs: Any) -> tuple[list[str], np.ndarray | None]:
 def _own_parameters(model: Model, given: Any) -> np.ndarray | None:
     if given is None:
         return None
-    values = np.array(getattr(given, "values", given), float)
+    values = real_numbers(getattr(given, "values", given))
     count = len(model.parameters())
+    if values is None:
+        raise InputError(f"study: parameters is {given!r:.60}; expected real numbers ({count},)")
     if values.shape != (count,):
         raise InputError(f"study: parameters has shape {values.shape}; expected ({count},), of one run")
     return values
@@ -349,22 +354,22 @@ def _nominal(
         elif target.kind == "input" and inputs is not None:
             out[name] = _constant(inputs, target.place)
         elif target.kind in ("q", "v"):
-            given = arguments[target.kind]
-            if isinstance(given, Mapping):
-                value = np.ravel(np.asarray(given.get(target.joint, np.nan), float))
-                place = target.place - (model.q_slice if target.kind == "q" else model.v_slice)(target.joint).start
-                out[name] = float(value[place]) if place < len(value) else math.nan
-            elif given is not None:
-                out[name] = (
-                    float(np.ravel(np.asarray(given, float))[target.place])
-                    if np.size(given) > target.place
-                    else math.nan
-                )
+            out[name] = _given(model, arguments[target.kind], target)
         elif target.kind == "tau":
             out[name] = 0.0 if tau is None else _constant(tau, target.place)
         elif target.kind in ("friction", "restitution"):
             out[name] = float(getattr(model.contacts[target.place], target.kind))
     return out
+
+
+def _given(model: Model, given: Any, target: Target) -> float:
+    """A number of the arguments q and v; NaN where it is not given, or refused later."""
+    place = target.place
+    if isinstance(given, Mapping):
+        place -= (model.q_slice if target.kind == "q" else model.v_slice)(target.joint).start
+        given = given.get(target.joint)
+    values = None if given is None else real_numbers(given)
+    return float(values.flat[place]) if values is not None and values.size > place else math.nan
 
 
 def _constant(rows: Any, place: int) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from spanloop.errors import InputError, nearest
 from spanloop.model import Model
 from spanloop.simulation.tracking.quantities import Quantity, quantity
+from spanloop.studies.real_numbers import real_numbers
 
 QuantityText = str | Callable[..., Any]
 
@@ -69,15 +69,11 @@ class Samples(Kept):
 
 def _times(given: Any) -> tuple[float, ...]:
     """Times of samples, checked."""
-    try:
-        real = np.asarray(given).dtype.kind in "iuf" and np.ndim(given) == 1
-    except ValueError:  # rows of different lengths
-        real = False
-    found = tuple(float(t) for t in given) if real else ()
-    if not found or not all(map(math.isfinite, found)):
+    found = real_numbers(given)
+    if found is None or found.ndim != 1 or not len(found) or not np.isfinite(found).all():
         words = "expected finite times [s], at least one, as [0.0, 0.5], each the end of a step"
         raise InputError(f"Samples: times is {given!r:.60}; {words}")
-    return found
+    return tuple(found.tolist())
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from spanloop.simulation.tracking.tracked import Evaluator, Tracked
 from spanloop.studies.closing import closed_at_start, closed_rates, closed_starts, parameters_of
 from spanloop.studies.draws.variables import SURFACES, Target, Variables
 from spanloop.studies.kept import Item, Samples
+from spanloop.studies.real_numbers import real_numbers
 
 _OPEN = 1e-6  # m or rad: a start that is open by more has not been closed
 _EARLY = 1e-6  # of a step: a time that is nearer to the end of one is meant to be there
@@ -257,10 +258,9 @@ def own_start(robot: Dynamics, arguments: Mapping[str, Any], varied: Sequence[Ta
 
 
 def _one_row(given: Any, size: int, name: str) -> np.ndarray:
-    try:
-        found = np.array(given, float)
-    except (TypeError, ValueError):
-        raise InputError(f"study: {name} is {given!r:.60}; expected numbers ({size},)") from None
+    found = real_numbers(given)
+    if found is None:
+        raise InputError(f"study: {name} is {given!r:.60}; expected real numbers ({size},)")
     if found.shape != (size,) or not np.isfinite(found).all():
         raise InputError(
             f"study: {name} has shape {found.shape}; expected ({size},) finite numbers, of one run. What differs from "

@@ -13,6 +13,7 @@ import numpy as np
 
 from spanloop.errors import FileError, InputError
 from spanloop.model.files.file_io import checked_path, decoded, read_file
+from spanloop.studies.real_numbers import real_numbers
 
 _SEPARATORS = re.compile(r"[;\t|]")
 _FORM = "commas between numbers, and points in them, as 1.5,2.0"
@@ -26,21 +27,14 @@ def table_of(given: Any) -> tuple[list[str], np.ndarray]:
         raise InputError(f"study: table is a {type(given).__name__}; expected {{'name': numbers}} or a .csv file")
     columns = []
     for name, values in given.items():
-        columns.append(_column(str(name), values))
+        column = real_numbers(values)
+        if column is None or column.ndim != 1 or not len(column):
+            raise InputError(f"study: table[{name!r}] is {values!r:.60}; expected real numbers (runs,)")
+        columns.append(column)
     lengths = {name: len(x) for name, x in zip(given, columns, strict=True)}
     if len(set(lengths.values())) > 1:
         raise InputError(f"study: columns of the table have different lengths: {lengths}")
     return [str(name) for name in given], np.column_stack(columns)
-
-
-def _column(name: str, values: Any) -> np.ndarray:
-    try:
-        given = np.asarray(values)
-        if given.dtype.kind not in "cUS" and given.ndim == 1 and len(given):
-            return np.array(given, float)
-    except (TypeError, ValueError):  # objects, rows of different lengths
-        pass
-    raise InputError(f"study: table[{name!r}] is {values!r:.60}; expected real numbers (runs,)")
 
 
 def read_table(path: Path) -> tuple[list[str], np.ndarray]:

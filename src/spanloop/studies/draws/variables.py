@@ -30,6 +30,12 @@ from spanloop.trajectory.files.labels import coordinate_units, dof_units, torque
 SURFACES = ("friction", "restitution")
 _STATES = ("q", "v", "tau")
 _STATE = re.compile(r"(q|v|tau)\.(.+?)(?:\[(\d+)\])?")
+_FIXED = ("friction", "rest", "lower", "upper", "speed", "effort")  # settings of joints that are no parameters
+_LOSSES = {  # units by that of the coordinate
+    "armature": {"rad": "kg m²", "m": "kg"},
+    "damping": {"rad": "N m s/rad", "m": "N s/m"},
+    "stiffness": {"rad": "N m/rad", "m": "N/m"},
+}
 _BLOCK = 65536  # draws that are checked at once
 
 
@@ -49,8 +55,10 @@ class Target:
 
 def targets(model: Model, inputs: Sequence[str]) -> dict[str, Target]:
     """All that can vary in runs of a model, by name; inputs: names of its inputs."""
+    losses = dict(_units_of_losses(model))
     out = {
-        name: Target(name, "parameters", k, _parameter_unit(name)) for k, name in enumerate(model.parameters().names)
+        name: Target(name, "parameters", k, losses.get(name) or _parameter_unit(name))
+        for k, name in enumerate(model.parameters().names)
     }
     for target in _of_joints(model):
         out[target.name] = target
@@ -103,7 +111,7 @@ class Variables:
         found = called(self.assign, Columns({name: column.copy() for name, column in columns.items()}))
         for name, value in found.items():
             if name not in self.known:
-                raise InputError(f"study: assign: there is nothing called {name!r}; {nearest(name, self.known)}")
+                raise InputError(f"study: assign: {_unknown(str(name), self.known)}")
             if name in columns:
                 raise InputError(
                     f"study: assign returns {name!r}, which varies by itself, too: results would have draws of it that "
@@ -111,6 +119,18 @@ class Variables:
                 )
             out[self.known[name]] = numbers(name, value, len(rows))
         return out
+
+
+def _unknown(name: str, known: Mapping[str, Target]) -> str:
+    """A sentence for a name that is no quantity of the model."""
+    joint, _, what = name.rpartition(".")
+    if what in _FIXED and any(t.joint == joint for t in known.values()):
+        return (
+            f"{name!r} does not vary: kernels are compiled for the {what} of joints. {joint}.damping does, and forces "
+            "or a controller may read an input."
+        )
+    clause = nearest(name, known)
+    return f"nothing varies by the name {name!r}; {clause}{'' if clause.endswith(('?', '...')) else '.'}"
 
 
 def variables_of(
@@ -126,9 +146,7 @@ def variables_of(
         raise InputError(f"study: assign is a {type(assign).__name__}; expected a function of {{'name': numbers}}")
     for name in names:
         if name not in known and assign is None:
-            raise InputError(
-                f"study: nothing varies by the name {name!r}; {nearest(name, known)}. Names of your own need assign="
-            )
+            raise InputError(f"study: {_unknown(name, known)} Names of your own need assign=")
         if name not in known and ("/" in name or name in ("", ".", "..", "zarr.json") or name.startswith("__")):
             raise InputError(f"study: {name!r} is no name of a variable; expected a folder's name, without '/'")
         if name in relative and name not in known:
@@ -251,8 +269,16 @@ def _alike(model: Model, rows: np.ndarray, k: int) -> np.ndarray:
     return bad
 
 
+def _units_of_losses(model: Model) -> Iterator[tuple[str, str]]:
+    """Names and units of the armature, damping and stiffness of joints, for each degree of freedom."""
+    for joint in model.joints:
+        for k, unit in enumerate(joint.kind.units):
+            for loss, known in _LOSSES.items():
+                yield f"{joint.name}.{loss}" + (f".{k}" if joint.kind.nv > 1 else ""), known.get(unit, "")
+
+
 def _parameter_unit(name: str) -> str:
-    """The unit of a parameter of a model; "" where it depends on the kind of the joint."""
+    """The unit of a parameter of gravity, of a body, or of the place of a joint; else ""."""
     words = name.split(".")
     if words[0] == "gravity":
         return "m/s²"
