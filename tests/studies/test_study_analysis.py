@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 from scipy import stats
 
 import spanloop as sl
+from spanloop.compiler.runtime import machine
 from spanloop.errors import InputError, SpanloopWarning
 from spanloop.studies.progress import Bar
 
@@ -252,3 +255,37 @@ def test_the_audit_finds_the_run_whose_steps_are_too_long():
     assert others.run().audit().well
     with pytest.raises(InputError, match="1 at least"):
         others.audit(runs=0)
+
+
+def test_a_number_that_no_run_has_is_a_line_with_no_runs():
+    keep = {"never": st.FirstEvent("far"), "end": "q.hinge1"}
+    far = {"far": lambda t, q, v: 99.0 - q["hinge1"]}
+    vary = {"q.hinge1": st.Uniform(0.1, 0.2)}
+    study = sl.Study(sl.zoo.pendulum(), vary, runs=5, duration=0.1, events=far, keep=keep).run()
+    summary = study.summary()
+    assert summary.counts["never"] == 0
+    (line,) = (x for x in str(summary).splitlines() if x.startswith("never [s]"))
+    assert line.split()[2:] == [*["nan"] * 7, "0"]
+
+
+def test_losses_of_joints_have_units():
+    model = sl.Builder("cart").body("rail", 1.0, (0, 0, 0), (1, 1, 1)).prismatic("slide", "world", "rail", "x")
+    model = model.body("ball", 1.0, (0, 0, 0), (1, 1, 1)).spherical("ball_joint", "rail", "ball").build()
+    known = {
+        "slide.damping": "N s/m",
+        "slide.stiffness": "N/m",
+        "slide.armature": "kg",
+        "ball_joint.damping.1": "N m s/rad",
+        "ball_joint.armature.2": "kg m²",
+        "rail.mass": "kg",
+    }
+    table = {name: [1.0, 2.0] for name in known}
+    found = sl.Study(model, table=table, duration=0.01, keep=["q.slide"]).run().results()
+    assert {name: found[name].attrs["units"] for name in known} == known
+
+
+def test_checks_of_all_draws_are_reported_while_they_take_long(monkeypatch):
+    said = []
+    monkeypatch.setattr(machine, "reported", lambda what: said.append(what) or contextlib.nullcontext())
+    sl.Study(sl.zoo.pendulum(), {"rod1.mass": st.Uniform(1, 2)}, runs=5, duration=0.1, keep=["t"])
+    assert {"checking the draws of 5 runs", "searching 5 runs for the stiffest"} <= set(said)

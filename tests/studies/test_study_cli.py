@@ -108,6 +108,20 @@ def test_a_page_and_figures_are_written(file, tmp_path, capsys):
     assert "there is no number 'fst' in the results; did you mean 'fast'?" in capsys.readouterr().err
 
 
+def test_an_address_of_no_scheduler_is_refused(file, capsys):
+    pytest.importorskip("distributed")
+    assert main(["study", "run", str(file), "--dask", "nonsense"]) == 2
+    assert "--dask nonsense: expected the address of a Dask scheduler, as tcp://host:8786" in capsys.readouterr().err
+
+
+def test_numbers_that_are_nan_in_all_runs_are_null_in_json(file, capsys):
+    file.write_text(
+        FILE.replace("[keep]", '[keep]\nnever = {first_event = "low"}').replace("hinge1 + 0.05", "hinge1 + 9")
+    )
+    assert main(["study", "run", str(file), "--json"]) == 0
+    assert set(json.loads(capsys.readouterr().out)["numbers"]["never"].values()) == {None}
+
+
 WRONG = {
     '"q.hinge1" = {uniform = [0.2, 0.9]}': {
         '"q.hinge1" = {unifrom = [0.2, 0.9]}': "the distribution 'unifrom' is not known; did you mean 'uniform'?",
@@ -123,6 +137,7 @@ WRONG = {
     'fast = {largest = "abs(v.hinge1)"}': {
         'fast = {larges = "abs(v.hinge1)"}': "'larges' is not known; did you mean 'largest'?",
         'fast = {largest = "abs(v.hing1)"}': "there is no joint 'hing1'",
+        'fast = {samples = "v.hinge1", times = "late"}': "'fast': Samples: times is 'late'; expected finite times",
     },
     "seed = 5": {"sed = 5": "the key 'sed' is not known; did you mean 'seed'?", "seed = 1.5": "seed is 1.5; expected"},
 }

@@ -53,7 +53,7 @@ WRONG = {
     "a time between steps": ({"keep": {"x": st.Samples("q.crank_hinge", times=[0.0105])}}, "is not the end of a step"),
     "relative to zero": ({"vary": {"crank_hinge.damping": st.Uniform(1, 2, relative=True)}}, "own value, which is 0"),
     "assign without effect": (
-        {"vary": {"legnth": st.Uniform(1, 2)}, "assign": lambda x: {}},
+        {"vary": {"legnth": st.Uniform(1, 2)}, "assign": lambda x: {"coupler.mass": 1.0}},
         "'legnth' is no quantity of the model, and assign does not read it",
     ),
     "assign reads what does not vary": (
@@ -108,7 +108,7 @@ WRONG = {
     ),
     "assign to nothing": (
         {"vary": {"length": st.Uniform(1, 2)}, "assign": lambda x: {"coupler.mas": x["length"]}},
-        "there is nothing called 'coupler.mas'; did you mean 'coupler.mass'?",
+        "assign: nothing varies by the name 'coupler.mas'; did you mean 'coupler.mass'?",
     ),
 }
 
@@ -125,6 +125,104 @@ def test_wrong_input_is_refused_with_what_to_do(case):
 def test_a_variable_of_ones_own_has_no_name_of_the_results(name):
     with pytest.raises(InputError, match=f"what varies has the name '{name}', and the results have a variable of this"):
         four_bar(vary={name: st.Uniform(1, 2)}, assign=lambda x: {"coupler.mass": x[name]})
+
+
+@pytest.mark.parametrize("times", ["abc", 0.01, [], [None], [0.0, float("nan")], [[0.01], [0.0, 0.01]], [0.01j]])
+def test_times_of_samples_are_finite_numbers_one_at_least(times):
+    with pytest.raises(InputError, match=r"Samples: times is .*; expected finite times .s., at least one"):
+        st.Samples("q.crank_hinge", times=times)
+
+
+@pytest.mark.parametrize(
+    ("time", "words"),
+    [
+        (-0.01, r"the time -0.01 s is outside the runs, which are from 0 to 0.05 s"),
+        (0.06, r"the time 0.06 s is outside the runs"),
+        (1e308, r"the time 1e\+308 s is outside the runs"),
+        (0.0106, r"the time 0.0106 s is not the end of a step of 0.001 s; the nearest one is 0.011 s"),
+    ],
+)
+def test_a_time_of_samples_that_no_step_ends_at_is_refused(time, words):
+    with pytest.raises(InputError, match=rf"keep\['x'\]: {words}"):
+        four_bar(keep={"x": st.Samples("q.crank_hinge", times=[0.0, time])})
+
+
+def test_a_unit_of_what_is_kept_is_text():
+    with pytest.raises(InputError, match="Last: unit is 3; expected a text"):
+        st.Last("q.crank_hinge", unit=3)
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (lambda: st.Uniform(None, 1), "Uniform: low is None"),
+        (lambda: st.Levels(None, 1, 3), "Levels: low is None"),
+        (lambda: st.Triangular(None, 0, 1), "Triangular: low is None"),
+        (lambda: st.LogNormal(None, 1), "LogNormal: median is None"),
+        (lambda: st.Normal(None, 1), "Normal: mean is None"),
+        (lambda: st.Uniform(0, 10**400), "Uniform: high is 1000"),
+        (lambda: st.Choice("12"), "Choice: values is '12'"),
+    ],
+)
+def test_a_distribution_of_what_is_no_number_is_refused(made, words):
+    with pytest.raises(InputError, match=f"{words}.*; expected .*finite number"):
+        made()
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda t, q, v: q[9], r"raised IndexError: .*; q has 3 numbers and v 3"),
+        (lambda t, q, v: {}["a"], "raised KeyError: 'a'"),
+        (lambda t, q, v: q.angle, "raised AttributeError"),
+    ],
+)
+def test_a_quantity_that_raises_is_a_sentence_with_its_place(function, words):
+    with pytest.raises(InputError, match=rf"keep\['x'\] {words}"):
+        four_bar(keep={"x": function}).run()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"trajectories": "yes"}, "trajectories is 'yes'; expected True or False"),
+        ({"inputs": np.array([1j])}, "inputs is .*; expected {'name': number} or an array of real numbers"),
+        ({"inputs": {"gain": "1_0"}}, "inputs is .*; expected {'name': number} or an array of real numbers"),
+        ({"q": np.array([1j, 0, 0])}, r"q is .*; expected real numbers \(3,\)"),
+        ({"q": {"crank_hinge": "x"}}, r"q\['crank_hinge'\] is 'x'; expected a number"),
+        ({"parameters": "x"}, "parameters is 'x'; expected real numbers"),
+        ({"store": "."}, "store is '.'; expected the path of a folder of its own"),
+        ({"store": "/"}, "store is '/'; expected the path of a folder of its own"),
+        ({"store": "a/.."}, "store is 'a/..'; expected the path of a folder of its own"),
+        ({"store": "x" * 300}, "store is 'xx.*: File name too long; give another path"),
+    ],
+)
+def test_arguments_of_another_kind_are_refused(given, words):
+    with pytest.raises(InputError, match=f"study: {words}"):
+        four_bar(**given)
+
+
+def test_options_of_runs_figures_and_searches_are_checked():
+    pytest.importorskip("matplotlib")
+    study = four_bar()
+    with pytest.raises(InputError, match="progress is 'x'; expected True, False or None"):
+        study.run(progress="x")
+    with pytest.raises(InputError, match="best has no option 'generation'; did you mean 'generations'"):
+        study.best("end", generation=3)
+    study.run()
+    for figure, name in (("histogram", "end"), ("fan", "path"), ("tornado", "end")):
+        with pytest.raises(InputError, match="ax is a int; expected axes of matplotlib"):
+            study.plot(figure, name, ax=3)
+
+
+def test_settings_of_joints_that_do_not_vary_are_named_as_such():
+    with pytest.raises(InputError, match=r"'crank_hinge.friction' does not vary: .* crank_hinge.damping does"):
+        four_bar(vary={"crank_hinge.friction": st.Uniform(0, 1)})
+
+
+def test_a_sentence_with_a_suggestion_ends_once():
+    with pytest.raises(InputError, match=r"did you mean 'coupler.mass'\? Names of your own need assign="):
+        four_bar(vary={"copler.mass": st.Uniform(0, 1)})
 
 
 @pytest.mark.parametrize("threads", [-1, "2", 1.5, True])
@@ -209,6 +307,15 @@ def test_rerun_has_as_many_numbers_as_runs():
         four_bar().rerun(37)
 
 
+CSV = {
+    "coupler.mass;crank.mass\n1,5;2,0\n": "the first line has no comma, but ';'; expected commas between numbers, and",
+    "coupler.mass\tcrank.mass\n1.5\t2.0\n": r"the first line has no comma, but '\\t'; expected commas between",
+    "coupler.mass,crank.mass\n1,5,2,0\n": r"row 1 has 4 numbers; expected 2\. Are there decimal commas\?",
+    'coupler.mass,crank.mass\n"1,5","2,0"\n': "row 1: 'coupler.mass' is '1,5'; expected a number with a decimal point",
+    "coupler.mass\n1_0\n": "row 1: 'coupler.mass' is '1_0'; expected a number",
+}
+
+
 def test_a_table_that_is_no_table_is_refused(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("coupler.mass,crank.mass\n1.0,2.0\n1.0\n")
@@ -220,5 +327,12 @@ def test_a_table_that_is_no_table_is_refused(tmp_path):
     path.write_text("coupler.mass\n1.0\nheavy\n")
     with pytest.raises(FileError, match=r"t.csv: row 2: 'coupler.mass' is 'heavy'; expected a number"):
         four_bar(vary=None, runs=None, table=path)
+    for text, words in CSV.items():
+        path.write_text(text)
+        with pytest.raises(FileError, match=f"t.csv: {words}"):
+            four_bar(vary=None, runs=None, table=path)
+    for column in (np.array([1.0, 2.0j]), ["1.0", "1_0"], [1.0, "heavy"], [[1.0], [2.0, 3.0]], []):
+        with pytest.raises(InputError, match=r"table\['coupler.mass'\] is .*; expected real numbers"):
+            four_bar(vary=None, runs=None, table={"coupler.mass": column})
     with pytest.raises(InputError, match="different lengths"):
         four_bar(vary=None, runs=None, table={"coupler.mass": [1, 2], "crank.mass": [1]})

@@ -146,6 +146,104 @@ def test_assign_that_does_not_repeat_is_refused(assign, words):
         sl.Study(hinge(), {"x": st.Uniform(1, 2)}, runs=5, assign=assign, duration=0.1, keep=["q.h"])
 
 
+@pytest.mark.parametrize(
+    "assign",
+    [
+        lambda d: {"v.h": d["x"] / max(1.0, np.abs(d["x"]).max())},
+        lambda d: {"v.h": np.where(d["x"] > 1.0, np.median(d["x"]), d["x"])},
+        lambda d: {"v.h": d["x"] + np.cumsum(d["x"] > 1.0)},
+    ],
+    ids=["an extreme", "outliers", "an order"],
+)
+@pytest.mark.parametrize("outlier", [70, 300, 3999, 69_990])
+def test_assign_that_depends_on_one_late_run_is_refused(assign, outlier):
+    draws = np.linspace(0.1, 0.9, 70_000)
+    draws[outlier] = 1.5
+    with pytest.raises(InputError, match=r"assign returns 'v.h' = .* for run \d+, and .* with some of them alone"):
+        sl.Study(hinge(), table={"x": draws}, assign=assign, duration=0.1, keep=["q.h"])
+
+
+def test_assign_by_a_product_of_matrices_is_accepted():
+    """Its last bits depend on how many rows there are, also where a sum cancels."""
+    mixed = np.array([[1.0, 0.3], [-1.0, 0.7]])
+    vary = {"a": st.Uniform(-1, 1), "b": st.Uniform(-1, 1)}
+
+    def assign(d):
+        both = np.stack([d["a"], d["b"]], axis=1) @ mixed
+        return {"q.h": both[:, 0], "v.h": np.sin(both[:, 1])}
+
+    assert len(sl.Study(hinge(), vary, runs=200_000, assign=assign, duration=0.1, keep=["q.h"])) == 200_000
+
+
+ASSIGNED = {
+    "raised TypeError: .* It receives arrays .n,., a number for each run": lambda d: {"v.h": math.sin(d["x"])},
+    "raised ValueError: The truth value .* with np.where for choices": lambda d: {"v.h": 1 if d["x"] > 0.5 else 0},
+    "raised ZeroDivisionError: division by zero": lambda d: {"v.h": d["x"] + 1 / 0},
+    "returned None; expected numbers by name": lambda d: None,
+    "returned a list; expected numbers by name": lambda d: [d["x"]],
+    "returned {}; expected numbers by name": lambda d: {},
+    "returns 'v.h' as complex numbers; expected real": lambda d: {"v.h": d["x"] + 1j},
+    "returns 'v.h' as text; expected real numbers .5,., one for each run": lambda d: {"v.h": d["x"].astype(str)},
+    "returns 'v.h' as a list of shape .2,.; expected real": lambda d: {"v.h": [d["x"][0], 1.0]},
+    "returns 'v.h' as rows of different lengths": lambda d: {"v.h": [[d["x"][0]], [1.0, 2.0]]},
+}
+
+
+@pytest.mark.parametrize("words", ASSIGNED)
+def test_what_assign_raises_or_returns_wrongly_is_a_sentence_about_assign(words):
+    with pytest.raises(InputError, match=f"study: assign {words}"):
+        sl.Study(hinge(), {"x": st.Uniform(1, 2)}, runs=5, assign=ASSIGNED[words], duration=0.1, keep=["q.h"])
+
+
+GAIN = 1.0
+
+
+class Scaled:
+    """An assign with a number that may change."""
+
+    factor = 1.0
+
+    def __call__(self, d):
+        return {"v.h": self.factor * d["x"]}
+
+
+@pytest.mark.parametrize("changed", ["assign", "keep", "controller", "events"])
+def test_an_argument_that_changes_before_the_run_is_refused_with_what_changed(changed, monkeypatch):
+    assign = Scaled()
+    functions = {
+        "keep": {"end": lambda t, q, v: GAIN * q["h"]},
+        "controller": lambda t, q, v: {"h": -GAIN * q["h"]},
+        "events": {"far": lambda t, q, v: 10.0 * GAIN - q["h"]},
+    }
+    own = {changed: functions[changed]} if changed in functions else {}
+    given = {"keep": {"end": "q.h"}, "assign": assign, "duration": 0.1, **own}
+    study = sl.Study(hinge(), {"x": st.Uniform(1, 2)}, runs=5, **given)
+    if changed == "assign":
+        monkeypatch.setattr(assign, "factor", 2.0)
+    else:
+        monkeypatch.setitem(globals(), "GAIN", 2.0)
+    for use in (study.run, lambda: study.rerun(0), lambda: study.best("end")):
+        with pytest.raises(InputError, match=rf"changed since sl\.Study.* was called: .*{changed}.* was .* and is"):
+            use()
+    monkeypatch.undo()
+    assert study.run().status().startswith("5 of 5 runs")
+
+
+def test_arrays_and_lists_are_those_of_the_time_when_the_study_was_made():
+    tau, inputs, times, table = np.array([3.0]), np.array([1.0]), [0.05, 0.1], {"v.h": np.array([1.0, 2.0])}
+    law = {"controller": lambda t, q, v, u: {"h": u[0]}}
+
+    def study(**acts):
+        return sl.Study(hinge(), table=table, duration=0.1, keep={"x": st.Samples("q.h", times=times)}, **acts)
+
+    for acts, array in (({"tau": tau}, tau), ({"tau": {"h": tau}}, tau), ({**law, "inputs": inputs}, inputs)):
+        expected = study(**acts).run().results()["x"].values.tolist()
+        made = study(**acts)
+        array[:], times[0], table["v.h"][:] = 99.0, 0.08, 7.0
+        assert made.run().results()["x"].values.tolist() == expected
+        array[:], times[0], table["v.h"][:] = 1.0, 0.05, (1.0, 2.0)
+
+
 def test_a_target_other_than_the_cpu_is_refused():
     given = {"table": {"v.h": [1.0]}, "duration": 0.1, "keep": ["q.h"]}
     with pytest.raises(UnsupportedError, match="study: target is 'cuda'; studies run on the cores"):

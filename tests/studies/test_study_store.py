@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import errno
 import os
 import shutil
@@ -9,12 +10,13 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from study_cases import four_bar, same
+from study_cases import KEEP, arm, four_bar, same
 
 import spanloop as sl
 from spanloop.errors import FileError, InputError
@@ -94,12 +96,76 @@ def test_a_store_of_another_study_is_refused_with_what_differs(tmp_path, changed
     assert words in str(refused.value)
 
 
+@pytest.mark.parametrize("design", ["random", "latin", "sobol", "saltelli"])
+def test_the_same_variables_in_another_order_have_other_draws_and_are_another_study(tmp_path, design):
+    vary = {"v.crank_hinge": st.Uniform(0.5, 2.0), "coupler.mass": st.Uniform(0.9, 1.1)}
+    given = {"design": design, "runs": 8, "store": tmp_path / "s"}
+    study = four_bar(vary=vary, **given).run()
+    with pytest.raises(InputError, match=r"order of vary\[0\] was v.crank_hinge, and is coupler.mass"):
+        four_bar(vary=dict(reversed(vary.items())), **given).run()
+    for name, draws in four_bar(vary=vary, **given).draws().items():
+        assert np.array_equal(study.results()[name].values, draws)
+
+
+def test_a_grid_in_another_order_of_its_variables_is_another_study(tmp_path):
+    vary = {"v.crank_hinge": st.Levels(0.5, 2.0, 3), "coupler.mass": st.Levels(0.9, 1.1, 2)}
+    given = {"design": "grid", "runs": None, "store": tmp_path / "s"}
+    four_bar(vary=vary, **given).run()
+    with pytest.raises(InputError, match=r"order of vary\[0\] was v.crank_hinge, and is coupler.mass"):
+        four_bar(vary=dict(reversed(vary.items())), **given).run()
+
+
+@pytest.mark.parametrize(
+    ("inputs", "words"),
+    [
+        ({"damping": 20.0, "stiffness": 20.0}, r"inputs\[0\] was stiffness = 20.0, and is damping = 20.0"),
+        ({"stiffness": 20.0, "damping": 1.0}, r"inputs\[1\] was damping = 20.0, and is damping = 1.0"),
+    ],
+)
+def test_inputs_of_other_names_or_in_another_order_are_another_study(tmp_path, inputs, words):
+    arm(store=tmp_path / "s", inputs={"stiffness": 20.0, "damping": 20.0}).run()
+    with pytest.raises(InputError, match=words):
+        arm(store=tmp_path / "s", inputs=inputs).run()
+
+
+def test_what_is_kept_in_another_order_is_the_same_study(tmp_path):
+    found = four_bar(store=tmp_path / "s").run().results()
+    turned = dict(reversed(KEEP.items()))
+    same(four_bar(store=tmp_path / "s", keep=turned).run().results(), found)
+    same(four_bar(keep=turned).run().results(), found)
+
+
 def test_a_folder_that_is_no_store_is_refused(tmp_path):
     (tmp_path / "s").mkdir()
     (tmp_path / "s" / "notes.txt").write_text("mine")
     with pytest.raises(FileError, match="is no store of a study"):
         four_bar(store=tmp_path / "s").run()
     assert (tmp_path / "s" / "notes.txt").read_text() == "mine"
+
+
+def test_the_rest_of_a_store_that_was_removed_is_refused_with_what_to_do(tmp_path):
+    four_bar(store=tmp_path / "s").run()
+    (tmp_path / "s" / "zarr.json").unlink()
+    with pytest.raises(FileError, match=r"the folder has files, but no zarr.json .* Remove it, or give another store"):
+        four_bar(store=tmp_path / "s").run()
+
+
+def test_an_interrupt_while_the_store_is_opened_comes_after_it(tmp_path, monkeypatch):
+    """Cut in the middle, imports of Zarr may swallow it, and its coroutines are left without being awaited."""
+    opened, seen = stores.opened, []
+
+    def slow(*given):
+        assert threading.current_thread() is not threading.main_thread()
+        _thread.interrupt_main()
+        time.sleep(0.2)
+        found = opened(*given)
+        seen.append(found)
+        return found
+
+    monkeypatch.setattr(stores, "opened", slow)
+    with pytest.raises(KeyboardInterrupt):
+        four_bar(store=tmp_path / "s").run()
+    assert len(seen) == 1
 
 
 def test_a_store_in_use_by_another_process_is_refused(tmp_path):

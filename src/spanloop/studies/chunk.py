@@ -227,7 +227,7 @@ def _numbers(setup: Setup, evaluator: Evaluator, ended: Ended, out: dict[str, np
         times, h = ended.times, ended.loop.grid.h
         carried = p.state[:, ended.layout.places["tracked"]]
         found = tracked.final(carried, times[:, 2] - times[:, 0], times, [seen[q] for _, q in tracked.items], h)
-        names = [item.name for item in setup.items if item.statistic]
+        names = [item.name for item in setup.sorted_items if item.statistic]
         out |= dict(zip(names, found, strict=True))
 
 

@@ -6,12 +6,13 @@ import inspect
 import math
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from spanloop.compiler.runtime import machine
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, SpanloopWarning, StateError, UnsupportedError, nearest
 from spanloop.model import Model
@@ -24,17 +25,18 @@ from spanloop.simulation.time_loop import Grid, grid
 from spanloop.studies.chunk import OUTCOMES, sample_numbers
 from spanloop.studies.counted_events import refuse_unknown
 from spanloop.studies.description import description
-from spanloop.studies.draws.assign_check import refuse_unrepeatable
+from spanloop.studies.draws.assign_check import refuse_unread
 from spanloop.studies.draws.designs import Design, design_of
 from spanloop.studies.draws.distributions import Distribution
 from spanloop.studies.draws.tables import table_of
-from spanloop.studies.draws.variables import Variables, refuse_impossible, targets, variables_of
+from spanloop.studies.draws.variables import Target, Variables, refuse_impossible, targets, variables_of
 from spanloop.studies.kept import Item, Samples, items_of
 from spanloop.studies.kept_spins import spin_items
+from spanloop.studies.real_numbers import real_numbers
 from spanloop.studies.result_names import refuse_result_names, refuse_same_names
 from spanloop.studies.setup import Setup, own_start, starts_of, step_numbers, with_reference
 from spanloop.studies.stiff_draws import stiffest_draw
-from spanloop.studies.storage.store import Variable
+from spanloop.studies.storage.store import Variable, differences
 from spanloop.trajectory import Trajectory
 from spanloop.trajectory.files.labels import coordinates, dofs, joined
 
@@ -58,7 +60,17 @@ class Prepared:
     definition: Mapping[str, Any]
     seed_text: str
     given: Mapping[str, Any]  # the arguments of sl.simulate
+    describe: Callable[[], dict[str, Any]]  # the definition of the arguments as they are now
     is_open: bool = False  # whether the integrator was left to the study
+
+    def refuse_changed(self) -> None:
+        """Raise InputError if an argument has changed since, as an attribute of an object or a global of a function."""
+        changed = differences(self.definition, self.describe())
+        if changed:
+            raise InputError(
+                f"study: its arguments have changed since sl.Study(...) was called: {'; '.join(changed)}. Make a new "
+                "sl.Study, with a store of its own; a function must not change what it reads, as a counter"
+            )
 
     def for_draws(self, draws: np.ndarray) -> Prepared:
         """The study with steps for these draws (n, k) as well: implicit where one is stiff, if that was left open."""
@@ -184,6 +196,8 @@ def prepared(
         )
     own = robot.model
     arguments = _options(others)
+    if not isinstance(trajectories, bool | np.bool_):
+        raise InputError(f"study: trajectories is {trajectories!r:.60}; expected True or False")
     names, distributions, table = _varied(given)
     refuse_result_names(names)
     named_inputs, input_row = _inputs(inputs)
@@ -197,8 +211,9 @@ def prepared(
         design = design_of(given["design"], given["runs"], given["seed"], distributions, names)
     else:
         design = Design("table", len(table), 0, (), table)
-    refuse_unrepeatable(variables, variables.values(design.rows(0, min(_FIRST, design.runs))))
-    refuse_impossible(own, variables, design, parameters)
+    refuse_unread(variables, variables.values(design.rows(0, min(2, design.runs))))
+    with machine.reported(f"checking the draws of {design.runs} runs"):
+        refuse_impossible(own, variables, design, parameters)
     items = items_of(keep, own, [*names, *(("q", "v") if trajectories else ())])
     items += spin_items(own, [*names, *(item.name for item in items)])
     refuse_same_names(names, items, trajectories)
@@ -212,15 +227,21 @@ def prepared(
     middle = np.where(np.isfinite(middle), middle, first[0]) if len(names) else middle
     setup, problem = with_reference(setup, middle, first)
     refuse_unknown(items, problem)
-    setup, problem = _with_integrator(setup, problem, first, design)
+    setup = _with_integrator(setup, problem, first, design)
     passed = {
         n: arguments[n]
         for n in _OPTIONS
         if n not in ("duration", "step", "sample", "integrator", "contacts", "tau", "parameters")
     }
-    definition = description(setup, problem, design, given, arguments, distributions, _DEFAULTS)
+    starts = starts_of(setup, np.stack([setup.reference] * 2))
+
+    def describe() -> dict[str, Any]:
+        return description(
+            setup, setup.problem(starts), design, given, arguments, distributions, named_inputs, _DEFAULTS
+        )
+
     seed_text = "of the table" if table is not None else f"seed {design.seed}"
-    return Prepared(setup, design, definition, seed_text, passed, integrator.name == AUTO)
+    return Prepared(setup, design, describe(), seed_text, passed, describe, integrator.name == AUTO)
 
 
 def _options(others: Mapping[str, Any]) -> dict[str, Any]:
@@ -231,13 +252,22 @@ def _options(others: Mapping[str, Any]) -> dict[str, Any]:
             raise InputError(f"study: there is no argument {name!r}; {nearest(name, known)}")
     if "duration" not in others:
         raise InputError("study: duration is missing; expected a number of seconds")
-    out = {**_DEFAULTS, "q": None, "v": None, **others}
+    out = {**_DEFAULTS, "q": None, "v": None, **_copied(others)}
     if isinstance(out["controller"], Callback):
         raise UnsupportedError(
             "study: the controller is a callback, which Python would call at every step of every run; write it in the "
             "arithmetic of NumPy, so that it is compiled"
         )
     return out
+
+
+def _copied(x: Any) -> Any:
+    """Arrays, lists and dictionaries as they are now; other objects are compared before they are used."""
+    if isinstance(x, np.ndarray):
+        return x.copy()
+    if type(x) is dict:
+        return {name: _copied(y) for name, y in x.items()}
+    return [_copied(y) for y in x] if type(x) is list else x
 
 
 def refuse_target(model: Model | Dynamics, others: Mapping[str, Any]) -> None:
@@ -282,12 +312,12 @@ def _inputs(inputs: Any) -> tuple[list[str], np.ndarray | None]:
     """Names of the inputs, and their numbers (n,), or (steps, n) of arrays."""
     if inputs is None:
         return [], None
-    try:
-        if isinstance(inputs, Mapping):
-            return [str(n) for n in inputs], np.array([float(x) for x in inputs.values()])
-        row = np.array(inputs, float)
-    except (TypeError, ValueError):
-        raise InputError(f"study: inputs is {inputs!r:.60}; expected {{'name': number}} or an array") from None
+    by_name = isinstance(inputs, Mapping)
+    row = real_numbers(list(inputs.values()) if by_name else inputs)
+    if row is None or (by_name and row.ndim != 1):
+        raise InputError(f"study: inputs is {inputs!r:.60}; expected {{'name': number}} or an array of real numbers")
+    if by_name:
+        return [str(n) for n in inputs], row
     if row.ndim not in (1, 2):
         raise InputError(f"study: inputs has shape {row.shape}; expected (n,) or (steps, n), of one run")
     return [str(k) for k in range(row.shape[-1])], row
@@ -296,8 +326,10 @@ def _inputs(inputs: Any) -> tuple[list[str], np.ndarray | None]:
 def _own_parameters(model: Model, given: Any) -> np.ndarray | None:
     if given is None:
         return None
-    values = np.array(getattr(given, "values", given), float)
+    values = real_numbers(getattr(given, "values", given))
     count = len(model.parameters())
+    if values is None:
+        raise InputError(f"study: parameters is {given!r:.60}; expected real numbers ({count},)")
     if values.shape != (count,):
         raise InputError(f"study: parameters has shape {values.shape}; expected ({count},), of one run")
     return values
@@ -322,22 +354,22 @@ def _nominal(
         elif target.kind == "input" and inputs is not None:
             out[name] = _constant(inputs, target.place)
         elif target.kind in ("q", "v"):
-            given = arguments[target.kind]
-            if isinstance(given, Mapping):
-                value = np.ravel(np.asarray(given.get(target.joint, np.nan), float))
-                place = target.place - (model.q_slice if target.kind == "q" else model.v_slice)(target.joint).start
-                out[name] = float(value[place]) if place < len(value) else math.nan
-            elif given is not None:
-                out[name] = (
-                    float(np.ravel(np.asarray(given, float))[target.place])
-                    if np.size(given) > target.place
-                    else math.nan
-                )
+            out[name] = _given(model, arguments[target.kind], target)
         elif target.kind == "tau":
             out[name] = 0.0 if tau is None else _constant(tau, target.place)
         elif target.kind in ("friction", "restitution"):
             out[name] = float(getattr(model.contacts[target.place], target.kind))
     return out
+
+
+def _given(model: Model, given: Any, target: Target) -> float:
+    """A number of the arguments q and v; NaN where it is not given, or refused later."""
+    place = target.place
+    if isinstance(given, Mapping):
+        place -= (model.q_slice if target.kind == "q" else model.v_slice)(target.joint).start
+        given = given.get(target.joint)
+    values = None if given is None else real_numbers(given)
+    return float(values.flat[place]) if values is not None and values.size > place else math.nan
 
 
 def _constant(rows: Any, place: int) -> float:
@@ -366,10 +398,7 @@ def _grid(arguments: Mapping[str, Any], items: Sequence[Item]) -> tuple[Grid, tu
     wanted = [x for x in items if isinstance(x.given, Samples) and x.given.times is not None]
     every = fine.every
     for item in wanted:
-        for number in step_numbers(item.given.times, fine.h, arguments["start"], item.name):  # type: ignore[union-attr]
-            if number > fine.steps:
-                raise InputError(f"study: keep[{item.name!r}]: a time is after the end of the runs, {duration:g} s")
-            every = math.gcd(every, number)
+        every = math.gcd(every, *step_numbers(item.given.times, fine, arguments["start"], item.name))  # type: ignore[union-attr]
     samples = range(0, fine.steps // every + 1, fine.every // every)
     return Grid(fine.duration, fine.steps, every), tuple(samples)
 
@@ -398,7 +427,7 @@ def _setup(
     )  # fmt: skip
 
 
-def _with_integrator(setup: Setup, problem: Problem, first: np.ndarray, design: Design) -> tuple[Setup, Problem]:
+def _with_integrator(setup: Setup, problem: Problem, first: np.ndarray, design: Design) -> Setup:
     """The integrator of all runs, chosen from the reference and all draws where it is left open."""
     starts = starts_of(setup, np.concatenate([setup.reference[None], first]))
     try:
@@ -408,15 +437,13 @@ def _with_integrator(setup: Setup, problem: Problem, first: np.ndarray, design: 
     examined, integrator = with_stiffness(examined, setup.integrator, setup.grid.h)
     if integrator.name != "implicit" and not examined.advice:
         integrator = _for_stiffest(setup, problem, integrator, design)
-    made = replace(setup, integrator=integrator, implicit=integrator.name == "implicit")
-    if made.implicit:
-        problem = replace(problem, system=replace(problem.system, implicit=True))
-    return made, problem
+    return replace(setup, integrator=integrator, implicit=integrator.name == "implicit")
 
 
 def _for_stiffest(setup: Setup, problem: Problem, integrator: Integrator, design: Design) -> Integrator:
     """The integrator for the stiffest of all draws: implicit where it is left open, else with a warning."""
-    found = stiffest_draw(setup, problem, design)
+    with machine.reported(f"searching {design.runs} runs for the stiffest"):
+        found = stiffest_draw(setup, problem, design)
     if found is None:
         return integrator
     if setup.integrator.name == AUTO:

@@ -22,10 +22,12 @@ _OF_THE_GRID = ("integrator", "duration", "step", "sample")  # which are describ
 
 def description(
     setup: Setup, problem: Problem, design: Design, given: Mapping[str, Any], arguments: Mapping[str, Any],
-    distributions: Sequence[Distribution],
-    defaults: Mapping[str, Any],
+    distributions: Sequence[Distribution], named_inputs: Sequence[str], defaults: Mapping[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
-    """What the numbers of a study depend on, as texts; stores are compared by it."""
+    """What the numbers of a study depend on, as texts; stores are compared by it.
+
+    Draws depend on the place of a variable in `vary`, and controllers read inputs by their places: both have an order.
+    """
     names = setup.variables.names
     vary = {n: _text(d) for n, d in zip(names, distributions, strict=True)}
     if design.table is not None:
@@ -35,6 +37,7 @@ def description(
     return {
         "model": f"{setup.model.name} {_digest(str(content(setup.model)).encode())}",
         "vary": vary,
+        "order of vary": list(names),
         "design": design.kind,
         "runs": design.runs,
         "seed": design.seed,
@@ -45,11 +48,18 @@ def description(
         "steps": setup.grid.steps,
         "samples": f"{len(setup.samples)} of every {setup.grid.every} steps",
         "integrator": f"{setup.integrator.name}, {setup.integrator.dtype}",
-        "inputs": "None" if setup.inputs is None else _text(setup.inputs),
+        "inputs": _text_of_inputs(named_inputs, setup.inputs),
         **{n: x for n, x in shown.items() if x != _text(defaults.get(n))},
         "what acts": _digest(key.encode()),
         "spanloop's sources": source_hash()[:12],
     }
+
+
+def _text_of_inputs(names: Sequence[str], values: np.ndarray | None) -> Any:
+    """Inputs by name, in their order; those that change from step to step as one text."""
+    if values is None or values.ndim > 1:
+        return _text(values)
+    return [f"{name} = {x!r}" for name, x in zip(names, values.tolist(), strict=True)]
 
 
 def _text_of_item(item: Item) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from spanloop.compiler.runtime import machine
 from spanloop.errors import InputError, SpanloopError, UnsupportedError
 from spanloop.studies.chunk import run_chunk
 from spanloop.studies.setup import Setup, quietly
@@ -68,16 +69,30 @@ def on_threads(setup: Setup, chunks: Sequence[int], draws: Draws, threads: int) 
 
 
 def stored(chunks: Generator[Found, None, None], write: Callable[[int, dict[str, np.ndarray]], None]) -> None:
-    """Write all chunks as they come; one that an interrupt hits is written again, whole, before others that come."""
+    """Write all chunks as they come; one that an interrupt hits is written whole before others that come."""
     found: Found | None = next(chunks, None)
     while found is not None:
         interrupt: KeyboardInterrupt | None = None
         try:
-            write(*found)
+            uninterrupted(write, *found)
         except KeyboardInterrupt as error:
-            write(*found)
+            uninterrupted(write, *found)  # the interrupt may have come before the thread
             interrupt = error
         found = next(chunks, None) if interrupt is None else chunks.throw(interrupt)
+
+
+def uninterrupted(function: Callable[..., Any], *given: Any) -> Any:
+    """function(*given) on a thread of its own, which no signal reaches; an interrupt is raised when it has returned.
+
+    Zarr and asyncio below it leave coroutines behind that are never awaited, or an import half done, where an interrupt
+    cuts them.
+    """
+    helper = machine.Helper(lambda: function(*given))
+    try:
+        return helper.result()
+    except KeyboardInterrupt:
+        helper.wait()
+        raise
 
 
 def _on_thread(*given: Any) -> dict[str, np.ndarray]:

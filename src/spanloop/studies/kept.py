@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from spanloop.errors import InputError, nearest
 from spanloop.model import Model
 from spanloop.simulation.tracking.quantities import Quantity, quantity
+from spanloop.studies.real_numbers import real_numbers
 
 QuantityText = str | Callable[..., Any]
 
@@ -22,6 +25,10 @@ class Kept:
 
     quantity: QuantityText
     unit: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.unit, str):
+            raise InputError(f"{type(self).__name__}: unit is {self.unit!r:.60}; expected a text, as 'N m'")
 
 
 class Last(Kept):
@@ -53,6 +60,20 @@ class Samples(Kept):
     """The quantity over time: every `sample` of the study, or at these times [s], each the end of a step."""
 
     times: Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.times is not None:
+            object.__setattr__(self, "times", _times(self.times))
+
+
+def _times(given: Any) -> tuple[float, ...]:
+    """Times of samples, checked."""
+    found = real_numbers(given)
+    if found is None or found.ndim != 1 or not len(found) or not np.isfinite(found).all():
+        words = "expected finite times [s], at least one, as [0.0, 0.5], each the end of a step"
+        raise InputError(f"Samples: times is {given!r:.60}; {words}")
+    return tuple(found.tolist())
 
 
 @dataclass(frozen=True)

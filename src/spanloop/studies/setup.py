@@ -8,7 +8,6 @@ chunk: a run then has the same neighbours' kernel and the same bits in any chunk
 from __future__ import annotations
 
 import functools
-import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,8 +31,10 @@ from spanloop.simulation.tracking.tracked import Evaluator, Tracked
 from spanloop.studies.closing import closed_at_start, closed_rates, closed_starts, parameters_of
 from spanloop.studies.draws.variables import SURFACES, Target, Variables
 from spanloop.studies.kept import Item, Samples
+from spanloop.studies.real_numbers import real_numbers
 
 _OPEN = 1e-6  # m or rad: a start that is open by more has not been closed
+_EARLY = 1e-6  # of a step: a time that is nearer to the end of one is meant to be there
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +68,13 @@ class Setup:
     @property
     def tracked(self) -> Tracked | None:
         """The statistics that steps follow."""
-        found = tuple((item.statistic, item.quantity) for item in self.items if item.statistic and item.quantity)
+        found = tuple((item.statistic, item.quantity) for item in self.sorted_items if item.statistic and item.quantity)
         return Tracked(found) if found else None
+
+    @property
+    def sorted_items(self) -> list[Item]:
+        """What is kept by name: kernels do not depend on the order in which a user keeps it."""
+        return sorted(self.items, key=lambda item: item.name)
 
     @property
     def robot(self) -> Dynamics:
@@ -117,8 +123,9 @@ def prototype(setup: Setup) -> Prototype:
     """The prototype of a setup, whose reference is known."""
     system = setup.problem(starts_of(setup, np.stack([setup.reference] * 2))).system
     plain = replace(system, tracked=None)
-    ends = [x.quantity for x in setup.items if x.quantity is not None and not isinstance(x.given, Samples)]
-    sampled = [x.quantity for x in setup.items if x.quantity is not None and isinstance(x.given, Samples)]
+    items = setup.sorted_items
+    ends = [x.quantity for x in items if x.quantity is not None and not isinstance(x.given, Samples)]
+    sampled = [x.quantity for x in items if x.quantity is not None and isinstance(x.given, Samples)]
     return Prototype(system, *(Evaluator(plain, tuple(dict.fromkeys(x))) for x in (ends, sampled)))
 
 
@@ -251,10 +258,9 @@ def own_start(robot: Dynamics, arguments: Mapping[str, Any], varied: Sequence[Ta
 
 
 def _one_row(given: Any, size: int, name: str) -> np.ndarray:
-    try:
-        found = np.array(given, float)
-    except (TypeError, ValueError):
-        raise InputError(f"study: {name} is {given!r:.60}; expected numbers ({size},)") from None
+    found = real_numbers(given)
+    if found is None:
+        raise InputError(f"study: {name} is {given!r:.60}; expected real numbers ({size},)")
     if found.shape != (size,) or not np.isfinite(found).all():
         raise InputError(
             f"study: {name} has shape {found.shape}; expected ({size},) finite numbers, of one run. What differs from "
@@ -282,13 +288,20 @@ def with_reference(setup: Setup, nominal: np.ndarray, first_rows: np.ndarray) ->
     ) from error
 
 
-def step_numbers(times: Sequence[float], h: float, start: float, name: str) -> list[int]:
+def step_numbers(times: Sequence[float], grid: Grid, start: float, name: str) -> list[int]:
     """Numbers of the steps after which these times [s] are reached."""
     out = []
     for t in times:
-        number = (float(t) - start) / h
-        if not math.isfinite(number) or abs(number - round(number)) > 1e-6 or round(number) < 0:
-            raise InputError(f"study: keep[{name!r}]: the time {t!r} is not the end of a step of {h:g} s")
+        number = (t - start) / grid.h
+        if not -_EARLY <= number <= grid.steps + _EARLY:
+            span = f"{start:g} to {start + grid.duration:g} s"
+            raise InputError(f"study: keep[{name!r}]: the time {t:.9g} s is outside the runs, which are from {span}")
+        if abs(number - round(number)) > _EARLY:
+            near = start + grid.h * round(number)
+            raise InputError(
+                f"study: keep[{name!r}]: the time {t:.9g} s is not the end of a step of {grid.h:g} s; the nearest one "
+                f"is {near:.9g} s"
+            )
         out.append(round(number))
     return out
 

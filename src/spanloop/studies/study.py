@@ -40,7 +40,8 @@ class Study:
             parameters ("forearm.mass", "elbow.damping"), "q.JOINT", "v.JOINT", "tau.JOINT", "input.NAME",
             "friction.CONTACT" and "restitution.CONTACT"; with `assign` any others.
         runs: how many; of a grid as many as it has points.
-        seed: of the draws. A run's draws depend on the seed and its number alone; of design="latin" on `runs`, too.
+        seed: of the draws. A run's draws depend on the seed, its number and the order of `vary`; of design="latin" on
+            `runs`, too.
         design: "random", "latin" (hypercube), "sobol", "saltelli" (for Sobol' indices) or "grid".
         table: instead of `vary` and `design` the numbers themselves: {"name": numbers}, or a .csv file with names in
             its first line.
@@ -133,13 +134,16 @@ class Study:
             StudyError: the cluster was lost. What was finished is stored; run() goes on.
         """
         threads = _threads(threads)
+        if not (progress is None or isinstance(progress, bool | np.bool_)):
+            raise InputError(f"study: progress is {progress!r:.60}; expected True, False or None")
         if client is not None:
             execution.refuse_no_client(client)
-        if store.is_begun(self.path) and self._store().finished().all():
+        self._prepared.refuse_changed()
+        if store.is_begun(self.path) and self._finished().all():
             return self  # without the lock, which no folder has that is read-only
         with store.locked(self.path):
+            left = np.flatnonzero(~self._finished()).tolist()
             opened = self._store()
-            left = np.flatnonzero(~opened.finished()).tolist()
             bar = Bar(len(self), len(self) - sum(b - a for a, b in map(opened.span, left)), progress)
             if client is not None:
                 bar.say(f"Dask's dashboard: {execution.dashboard(client)}")
@@ -180,6 +184,11 @@ class Study:
                 self.path, p.definition, p.results_variables(), p.coordinates(), self._chunk, len(self)
             )
         return self._opened
+
+    def _finished(self) -> np.ndarray:
+        """Which chunks are stored."""
+        found: np.ndarray = execution.uninterrupted(lambda: self._store().finished())
+        return found
 
     def status(self) -> str:
         """How much of the study is stored, as a sentence."""
@@ -222,6 +231,7 @@ class Study:
         """Simulate one run again, alone, by sl.simulate, with all its samples. changed: other arguments, as sample."""
         if isinstance(index, bool) or not isinstance(index, int | np.integer) or not 0 <= index < len(self):
             raise InputError(f"study: rerun({index!r}): there are runs 0 to {len(self) - 1}")
+        self._prepared.refuse_changed()
         return self._prepared.simulated(self._rows(int(index), int(index) + 1), changed)
 
     def audit(self, runs: int = 3) -> StudyAudit:
@@ -244,8 +254,9 @@ class Study:
         of a generation, 15 for each variable), generations (100), seed, tolerance (of the spread of a generation, 1e-6)
         and polish (False).
         """
-        from spanloop.studies.analysis.optimization import best_of
+        from spanloop.studies.analysis.optimization import best_of, refuse_unknown_options
 
+        refuse_unknown_options(options)
         return best_of(self._prepared, objective, largest, **options)
 
     # ---- figures

@@ -128,4 +128,7 @@ def _kept(table: Table, name: str) -> Any:
     more = {key: value[key] for key in ("unit", "times") if key in value}
     if ("times" in more and cls is not Samples) or (more and cls in (EventCount, FirstEvent)):
         raise FileError(f"{where}: {forms[0]} takes no {', '.join(more)}")
-    return cls(value[forms[0]], **more)
+    try:
+        return cls(value[forms[0]], **more)
+    except InputError as error:
+        raise FileError(f"{where}: {error}") from None

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from spanloop.cli.shared_arguments import model_of
-from spanloop.cli.terminal import add_json, print_json
+from spanloop.cli.terminal import add_json, number, print_json
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.studies.study import Study
 from spanloop.studies.study_files import read_study
@@ -53,7 +53,8 @@ def run(chosen: argparse.Namespace) -> int:
     _run(study, chosen)
     summary = study.summary()
     if chosen.json:
-        print_json({"runs": summary.runs, "outcomes": dict(summary.outcomes), "numbers": dict(summary.numbers)})
+        numbers = {name: {s: number(x) for s, x in values.items()} for name, values in summary.numbers.items()}
+        print_json({"runs": summary.runs, "outcomes": dict(summary.outcomes), "numbers": numbers})
     else:
         print(summary)
         print(f"results: {study.path}")
@@ -70,6 +71,9 @@ def _run(study: Study, chosen: argparse.Namespace) -> None:
         raise UnsupportedError("--dask needs dask and distributed; pip install 'spanloop[study]'") from None
     try:
         client: Any = Client(chosen.dask, timeout=10)
+    except ValueError as error:
+        words = "expected the address of a Dask scheduler, as tcp://host:8786"
+        raise InputError(f"--dask {chosen.dask}: {words} ({error})") from None
     except OSError as error:
         raise InputError(f"--dask {chosen.dask}: no scheduler answers there ({error})") from None
     with client:

@@ -18,7 +18,7 @@ from typing import Any
 
 from spanloop.algorithms.tree.energy import center_of_mass, energy
 from spanloop.algorithms.tree.kinematics import frame_velocity, pose
-from spanloop.errors import InputError, nearest
+from spanloop.errors import InputError, SpanloopError, nearest
 from spanloop.math.scalar import sqrt
 from spanloop.model import Model
 from spanloop.simulation.controllers import Named, traced
@@ -93,6 +93,11 @@ def _of_function(function: Callable[..., Any], model: Model, place: str) -> Quan
                     return function(*given)
                 except ArithmeticError as error:
                     raise InputError(f"{place} has no value at any state: {error}") from error
+                except (SpanloopError, TypeError):  # TypeErrors are those of tracing
+                    raise
+                except Exception as error:  # whatever a user's function raises
+                    sizes = f"q has {model.nq} numbers and v {model.nv}, those of joints by name: q['elbow']"
+                    raise InputError(f"{place} raised {type(error).__name__}: {str(error)[:200]}; {sizes}") from error
 
         found = traced(place, called, [function])
         if isinstance(found, bool | str) or hasattr(found, "select") or hasattr(found, "__len__"):

@@ -19,6 +19,7 @@ from spanloop.studies.definition import Prepared
 from spanloop.studies.draws.distributions import Choice, Distribution, Levels
 from spanloop.studies.kept import Samples
 
+OPTIONS = ("population", "generations", "seed", "tolerance", "polish")
 _PENALTY = 1e100  # of a run that failed, or whose number is not finite
 _CORNERS, _BETWEEN = 8, 64  # variables of whose ranges all corners are examined for stiffness; places between them
 _SHARE = 32  # runs of a batch for a thread, at least
@@ -46,6 +47,13 @@ class Best:
         return f"{self.name} = {self.objective:.6g} at {found} ({self.runs} runs, {self.failed} failed; {self.message})"
 
 
+def refuse_unknown_options(options: Mapping[str, Any]) -> None:
+    """Raise InputError for an option that study.best does not have."""
+    for name in options:
+        if name not in OPTIONS:
+            raise InputError(f"study: best has no option {name!r}; {nearest(name, OPTIONS)}")
+
+
 def best_of(
     study: Prepared,
     objective: str,
@@ -68,6 +76,7 @@ def best_of(
         raise InputError(f"study: there is no number {objective!r} to optimise; {nearest(objective, known)}")
     axes = _axes(study)
     _refuse_options(population, generations, seed, tolerance, polish)
+    study.refuse_changed()
     setup = study.for_draws(study.setup.variables.values(_probes(axes))).setup
     count = max(5, population or 15 * len(names))
     state: dict[str, Any] = {"runs": 0, "failed": 0, "history": []}

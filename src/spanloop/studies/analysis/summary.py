@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,8 +20,11 @@ _WIDE = 30  # characters of a name
 
 @dataclass(frozen=True)
 class Summary:
-    """outcomes: how many runs ended so. numbers: {name: {statistic: value}} of runs whose number is finite; counts: how
-    many these are. failures: {run: reason}, the first ones."""
+    """Counts of outcomes, and statistics of every number that is kept.
+
+    outcomes: how many runs ended so. numbers: {name: {statistic: value}} of runs whose number is finite, NaN where none
+    is; counts: how many these are. failures: {run: reason}, the first ones.
+    """
 
     runs: int
     outcomes: Mapping[str, int]
@@ -60,10 +63,11 @@ def summary_of(data: xarray.Dataset, seed: str) -> Summary:
             continue
         x = variable.values[np.isfinite(variable.values)]
         known[str(name)], units[str(name)] = len(x), str(variable.attrs.get("units", ""))
+        row: tuple[Any, ...] = (np.nan,) * len(STATISTICS)
         if len(x):
             quantiles = np.quantile(x, (0.05, 0.5, 0.95))
             row = (x.mean(), x.std(ddof=1) if len(x) > 1 else 0.0, x.min(), *quantiles, x.max())
-            numbers[str(name)] = dict(zip(STATISTICS, map(float, row), strict=True))
+        numbers[str(name)] = dict(zip(STATISTICS, map(float, row), strict=True))
     failed = np.flatnonzero(np.isin(outcome, FAILED))
     first = {int(data["run"].values[k]): str(data["reason"].values[k]) for k in failed[:_SHOWN]}
     present = {name: n for name, n in counts.items() if n}

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from spanloop.errors import InputError
+from spanloop.studies.real_numbers import real_numbers
 
 _LEAST = 2.0**-54  # a draw of the unit interval is not nearer to its ends
 
@@ -32,10 +33,10 @@ class Distribution:
             raise InputError(f"{type(self).__name__}: unit is {self.unit!r:.60}; expected a text, as 'N m/rad'")
         for f in fields(self):
             value = getattr(self, f.name)
-            if f.name in ("unit", "relative", "values", "weights") or value is None:
+            if f.name in ("unit", "relative", "values", "weights") or (value is None and f.default is None):
                 continue
-            good = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-            if not (good and math.isfinite(float(value))):
+            found = None if isinstance(value, bool | np.bool_) else real_numbers(value)
+            if found is None or found.ndim or not np.isfinite(found):
                 raise InputError(f"{type(self).__name__}: {f.name} is {value!r:.60}; expected a finite number")
         self._check()
 
@@ -229,10 +230,7 @@ KINDS: dict[str, type[Distribution]] = {
 
 
 def _numbers(owner: Distribution, name: str, given: Any) -> tuple[float, ...]:
-    try:
-        found = tuple(float(x) for x in given)
-    except (TypeError, ValueError):
-        found = ()
-    if not found or not all(map(math.isfinite, found)):
+    found = real_numbers(given)
+    if found is None or found.ndim != 1 or not len(found) or not np.isfinite(found).all():
         raise InputError(f"{type(owner).__name__}: {name} is {given!r:.60}; expected finite numbers, at least one")
-    return found
+    return tuple(found.tolist())

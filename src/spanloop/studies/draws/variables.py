@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,19 +23,20 @@ import numpy as np
 from spanloop.errors import InputError, nearest
 from spanloop.model import Model
 from spanloop.model.parameters import NEGLIGIBLE, impossible, not_negative
+from spanloop.studies.draws.assign_call import Assign, Columns, called, numbers
+from spanloop.studies.draws.assign_check import refuse_unrepeatable
 from spanloop.trajectory.files.labels import coordinate_units, dof_units, torque_units
 
 SURFACES = ("friction", "restitution")
 _STATES = ("q", "v", "tau")
 _STATE = re.compile(r"(q|v|tau)\.(.+?)(?:\[(\d+)\])?")
+_FIXED = ("friction", "rest", "lower", "upper", "speed", "effort")  # settings of joints that are no parameters
+_LOSSES = {  # units by that of the coordinate
+    "armature": {"rad": "kg m²", "m": "kg"},
+    "damping": {"rad": "N m s/rad", "m": "N s/m"},
+    "stiffness": {"rad": "N m/rad", "m": "N/m"},
+}
 _BLOCK = 65536  # draws that are checked at once
-
-
-class Columns(dict[str, np.ndarray]):
-    """Draws (n,) by name, as `assign` reads them."""
-
-    def __missing__(self, name: str) -> np.ndarray:
-        raise InputError(f"study: assign reads {name!r}, which does not vary; {nearest(str(name), self)}")
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,10 @@ class Target:
 
 def targets(model: Model, inputs: Sequence[str]) -> dict[str, Target]:
     """All that can vary in runs of a model, by name; inputs: names of its inputs."""
+    losses = dict(_units_of_losses(model))
     out = {
-        name: Target(name, "parameters", k, _parameter_unit(name)) for k, name in enumerate(model.parameters().names)
+        name: Target(name, "parameters", k, losses.get(name) or _parameter_unit(name))
+        for k, name in enumerate(model.parameters().names)
     }
     for target in _of_joints(model):
         out[target.name] = target
@@ -92,7 +95,7 @@ class Variables:
     names: tuple[str, ...]
     units: tuple[str, ...]
     known: Mapping[str, Target]
-    assign: Callable[[dict[str, np.ndarray]], Mapping[str, Any]] | None
+    assign: Assign | None
     factors: np.ndarray
 
     def values(self, rows: np.ndarray) -> np.ndarray:
@@ -105,24 +108,29 @@ class Variables:
         out = {self.known[name]: column for name, column in columns.items() if name in self.known}
         if self.assign is None:
             return out
-        found = self.assign(Columns({name: column.copy() for name, column in columns.items()}))
-        if not isinstance(found, Mapping):
-            raise InputError(f"study: assign returned a {type(found).__name__}; expected {{'name': numbers}}")
+        found = called(self.assign, Columns({name: column.copy() for name, column in columns.items()}))
         for name, value in found.items():
             if name not in self.known:
-                raise InputError(f"study: assign: there is nothing called {name!r}; {nearest(name, self.known)}")
+                raise InputError(f"study: assign: {_unknown(str(name), self.known)}")
             if name in columns:
                 raise InputError(
                     f"study: assign returns {name!r}, which varies by itself, too: results would have draws of it that "
                     "no run has. Leave it out of what varies, or let it vary by a name of your own"
                 )
-            try:
-                column = np.array(np.broadcast_to(np.asarray(value, float), (len(rows),)))
-            except (TypeError, ValueError):
-                words = f"study: assign: {name!r} has shape {np.shape(value)}; expected ({len(rows)},), one a run"
-                raise InputError(words) from None
-            out[self.known[name]] = column
+            out[self.known[name]] = numbers(name, value, len(rows))
         return out
+
+
+def _unknown(name: str, known: Mapping[str, Target]) -> str:
+    """A sentence for a name that is no quantity of the model."""
+    joint, _, what = name.rpartition(".")
+    if what in _FIXED and any(t.joint == joint for t in known.values()):
+        return (
+            f"{name!r} does not vary: kernels are compiled for the {what} of joints. {joint}.damping does, and forces "
+            "or a controller may read an input."
+        )
+    clause = nearest(name, known)
+    return f"nothing varies by the name {name!r}; {clause}{'' if clause.endswith(('?', '...')) else '.'}"
 
 
 def variables_of(
@@ -138,9 +146,7 @@ def variables_of(
         raise InputError(f"study: assign is a {type(assign).__name__}; expected a function of {{'name': numbers}}")
     for name in names:
         if name not in known and assign is None:
-            raise InputError(
-                f"study: nothing varies by the name {name!r}; {nearest(name, known)}. Names of your own need assign="
-            )
+            raise InputError(f"study: {_unknown(name, known)} Names of your own need assign=")
         if name not in known and ("/" in name or name in ("", ".", "..", "zarr.json") or name.startswith("__")):
             raise InputError(f"study: {name!r} is no name of a variable; expected a folder's name, without '/'")
         if name in relative and name not in known:
@@ -158,49 +164,13 @@ def variables_of(
             whose = f"the value of {known[name].kind}=" if known[name].kind in _STATES else "the model's own value"
             raise InputError(f"study: {name!r} is relative to {whose}, which is 0; give the numbers")
     own = tuple(units.get(name) or (known[name].unit if name in known else "") for name in names)
-    found = Variables(tuple(names), own, dict(known), assign, factors)
-    if assign is not None:
-        _refuse_unread(found)
-    return found
-
-
-def _refuse_unread(variables: Variables) -> None:
-    """Refuse names of the user that `assign` does not read: they change nothing."""
-    read: set[str] = set()
-
-    class Reading(Columns):
-        def __getitem__(self, name: str) -> Any:
-            read.add(name)
-            return super().__getitem__(name)
-
-        def get(self, name: str, default: Any = None) -> Any:
-            read.add(name)
-            return super().get(name, default)
-
-        def __iter__(self) -> Any:
-            read.update(self.keys())
-            return super().__iter__()
-
-        def items(self) -> Any:
-            read.update(self.keys())
-            return super().items()
-
-        def values(self) -> Any:
-            read.update(self.keys())
-            return super().values()
-
-    assert variables.assign is not None
-    variables.assign(Reading({name: np.ones(2) for name in variables.names}))
-    for name in variables.names:
-        if name not in variables.known and name not in read:
-            raise InputError(
-                f"study: {name!r} is no quantity of the model, and assign does not read it; "
-                f"{nearest(name, [*variables.known, *read])}"
-            )
+    return Variables(tuple(names), own, dict(known), assign, factors)
 
 
 def refuse_impossible(model: Model, variables: Variables, design: Any, base: np.ndarray | None) -> None:
     """Raise InputError if draws are not finite, or give a body what no body can have, with the share of such draws.
+
+    Raises it, too, where assign does not give each run its own numbers.
 
     base: the parameters (k,) of the study, None for the model's own.
     """
@@ -209,6 +179,7 @@ def refuse_impossible(model: Model, variables: Variables, design: Any, base: np.
     for begin in range(0, design.runs, _BLOCK):
         rows = variables.values(design.rows(begin, min(design.runs, begin + _BLOCK)))
         assigned = variables.assigned(rows)
+        refuse_unrepeatable(variables, rows, assigned, begin)
         mask, why = _not_finite(variables.names, rows, assigned)
         sound = np.flatnonzero(~mask)
         varied = {t: x[sound] for t, x in assigned.items() if t.kind == "parameters"}
@@ -298,8 +269,16 @@ def _alike(model: Model, rows: np.ndarray, k: int) -> np.ndarray:
     return bad
 
 
+def _units_of_losses(model: Model) -> Iterator[tuple[str, str]]:
+    """Names and units of the armature, damping and stiffness of joints, for each degree of freedom."""
+    for joint in model.joints:
+        for k, unit in enumerate(joint.kind.units):
+            for loss, known in _LOSSES.items():
+                yield f"{joint.name}.{loss}" + (f".{k}" if joint.kind.nv > 1 else ""), known.get(unit, "")
+
+
 def _parameter_unit(name: str) -> str:
-    """The unit of a parameter of a model; "" where it depends on the kind of the joint."""
+    """The unit of a parameter of gravity, of a body, or of the place of a joint; else ""."""
     words = name.split(".")
     if words[0] == "gravity":
         return "m/s²"

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from spanloop.errors import FileError, InputError, UnsupportedError
+from spanloop.studies.storage.store_path import LONGEST_ENDING
 
 try:
     import fcntl
@@ -159,7 +160,7 @@ def opened(
         return _made(zarr, None, zarr.storage.MemoryStore(), definition, variables, coordinates, chunk, runs)
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         return _resumed(path, definition, variables, coordinates)
-    part = path.with_name(f".{path.name}.part")
+    part = path.with_name(f".{path.name}{LONGEST_ENDING}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(part, ignore_errors=True)  # of a process that was killed here
@@ -247,6 +248,11 @@ def _is_one(marks: Any, k: int) -> bool:
 def read(path: Path) -> tuple[Store, dict[str, Any]]:
     """The store at a path, and the definition of its study."""
     zarr = _zarr()
+    if path.is_dir() and not is_begun(path):
+        raise FileError(
+            f"{path}: is no store of a study: the folder has files, but no {_HEAD} (one that was partly removed, or "
+            "another folder). Remove it, or give another store"
+        )
     try:
         group = zarr.open_group(str(path), mode="r+", zarr_format=3)
         head = group.attrs.asdict().get(KEY)
@@ -284,6 +290,9 @@ def differences(kept: Mapping[str, Any], now: Mapping[str, Any], before: str = "
         a, b = kept.get(name), now.get(name)
         if isinstance(a, Mapping) and isinstance(b, Mapping):
             out += differences(a, b, f"{before}{name}.")
+        elif isinstance(a, list) and isinstance(b, list):
+            was, is_now = ({f"{name}[{k}]": y for k, y in enumerate(x)} for x in (a, b))
+            out += differences(was, is_now, before)[:1]  # the others mostly follow from the first
         elif a != b:
             shown = ["nothing" if x is None else f"{x!s:.60}" for x in (a, b)]
             out.append(f"{before}{name} was {shown[0]}, and is {shown[1]}")

@@ -10,6 +10,7 @@ from typing import Any
 from spanloop.errors import InputError
 
 _ADDRESS = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)::?/")  # "s3://bucket/x", and "s3:/bucket/x" of a pathlib.Path
+LONGEST_ENDING = ".part"  # of a file or folder that is made beside the store
 _LETTERS = 2  # of a scheme, at least: one is a drive of Windows
 
 
@@ -30,4 +31,11 @@ def store_path(given: Any) -> Path | None:
             f"study: store is {text!r:.80}, an address; expected the path of a folder of this machine, as "
             "'study.zarr'. Copy the folder to the address when the study is finished"
         )
-    return Path(text)
+    path = Path(text)
+    if path.name in ("", ".."):
+        raise InputError(f"study: store is {text!r:.80}; expected the path of a folder of its own, as 'study.zarr'")
+    try:
+        path.with_name(f".{path.name}{LONGEST_ENDING}").exists()
+    except OSError as error:
+        raise InputError(f"study: store is {text!r:.80}: {error.strerror}; give another path") from None
+    return path

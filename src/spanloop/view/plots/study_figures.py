@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spanloop.errors import InputError, nearest
-from spanloop.view.plots.canvas import FAINT, GREY, PALETTE, as_label, new_figure, style_axes
+from spanloop.view.plots.canvas import FAINT, GREY, PALETTE, as_label, axes_for, style_axes
 
 if TYPE_CHECKING:
     import xarray
@@ -56,7 +56,8 @@ def _column(data: xarray.Dataset, name: str, dims: int) -> np.ndarray:
 
 
 def _axes(ax: Any, size: tuple[float, float] = (7.0, 4.2)) -> Any:
-    return new_figure(size).add_subplot() if ax is None else ax
+    (found,) = axes_for(ax, size=size)
+    return found
 
 
 def histogram(data: xarray.Dataset, name: str, *, ax: Any = None) -> Any:
