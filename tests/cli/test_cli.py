@@ -376,13 +376,22 @@ SLOW = ("demo", "bench", "reach", "view", "page", "gallery")  # they compile lar
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in COMMANDS])
 def test_examples_work_as_pasted(name, capsys, tmp_path, monkeypatch, shown):
-    """In their order, in an empty folder: a later one may use what an earlier one wrote."""
+    """In their order, in an empty folder: a later one may use what an earlier one wrote. Studies: with the page's file."""
     monkeypatch.chdir(tmp_path)
+    if name == "study":
+        (tmp_path / "study.toml").write_text(_file_of_the_page_of_studies())
+        monkeypatch.delitem(sys.modules, "spanloop.view.plots")  # its own figures
     for line in importlib.import_module(f"spanloop.cli.{name}").EXAMPLES:
         program, *words = shlex.split(line)
         assert program == "spanloop"
         code, _, err = run(capsys, *words)
         assert (code, err) == (0, ""), line
+
+
+def _file_of_the_page_of_studies() -> str:
+    page = (Path(__file__).parents[2] / "docs" / "studies.md").read_text(encoding="utf-8")
+    (found,) = re.findall(r"^```toml\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
+    return found
 
 
 @pytest.mark.parametrize("name", COMMANDS)
