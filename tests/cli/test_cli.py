@@ -376,7 +376,10 @@ SLOW = ("demo", "bench", "reach", "view", "page", "gallery")  # they compile lar
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in COMMANDS])
 def test_examples_work_as_pasted(name, capsys, tmp_path, monkeypatch, shown):
-    """In their order, in an empty folder: a later one may use what an earlier one wrote. Studies: with the page's file."""
+    """In their order, in an empty folder: a later one may use what an earlier one wrote.
+
+    Those of studies have the file of their page.
+    """
     monkeypatch.chdir(tmp_path)
     if name == "study":
         (tmp_path / "study.toml").write_text(_file_of_the_page_of_studies())
