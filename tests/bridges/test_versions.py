@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-import spanloop as sl
 from spanloop.bridges.versions import LEAST, too_old
 from spanloop.cli import doctor
 
-HOME = Path(sl.__file__).parents[2]
+HOME = Path(__file__).parents[2]
 
 
 def test_the_smallest_versions_are_those_of_the_extras():
