@@ -27,6 +27,7 @@ def test_every_public_name_is_there_and_has_documentation(name):
     assert inspect.getdoc(getattr(sl, name))
 
 
+@pytest.mark.slow
 def test_export_is_the_function_even_where_its_room_was_imported_first():
     code = "import spanloop.exports.portable_motion, spanloop as sl; assert sl.export.__name__ == 'export', sl.export"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -71,6 +71,7 @@ def test_it_is_what_pinocchio_gives(seed):
     near(robot.force_response(q, frames), inverse @ J.T)
 
 
+@pytest.mark.slow
 def test_a_driven_joint_does_not_give_way():
     """Its row of the mass matrix is left out."""
     model = zoo.tree(5, 2, seed=4)

@@ -153,6 +153,7 @@ def test_accelerations_solve_the_equations_of_motion(trees, name):
     assert same([forces[r] for r in tree.rows], solution[n:])
 
 
+@pytest.mark.slow
 def test_admittance_and_bias_of_the_rows_at_the_world(trees):
     """(7)-(13): L = J M⁻¹Jᵀ and l = γ + J M⁻¹(τ − h); the scale L⁰ of (19) is the diagonal of L."""
     tree = trees["rows that meet at the world"]

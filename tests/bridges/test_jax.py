@@ -150,6 +150,7 @@ def test_vmap_over_any_axes():
     assert equal(over_batch, f(q[:, None], v, tau))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["forward_dynamics", "inverse_dynamics"])
 @pytest.mark.parametrize("model", [sl.zoo.puma(), "panda"], ids=["puma", "panda"])
 def test_check_grads_of_arms(model, name):
@@ -178,6 +179,7 @@ LOOPS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", LOOPS)
 def test_check_grads_of_closed_loops_by_torques_and_parameters(make):
     model, start = make()
@@ -205,6 +207,7 @@ def test_gradients_of_closed_loops_agree_with_robot_derivatives_along_closed_mot
     assert np.allclose(found, expected, rtol=1e-7, atol=1e-7 * np.abs(expected).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["free", "planar", "spherical", "general"])
 def test_gradients_by_coordinates_that_do_not_add_agree_with_differences_along_tangents(kind):
     model = mechanisms.model_of(f"chain_{kind}")
@@ -225,6 +228,7 @@ def test_gradients_by_coordinates_that_do_not_add_agree_with_differences_along_t
         assert abs(float(by_q[:4] @ q[:4])) < 1e-12 * float(jnp.abs(by_q).max() + 1.0)
 
 
+@pytest.mark.slow
 def test_jacobians_forward_and_back_agree_with_robot_derivatives():
     model = sl.zoo.puma()
     f, (q, v, tau) = bridge.forward_dynamics(model), states(model, 3)
@@ -244,6 +248,7 @@ def test_push_forward_and_pullback_are_each_others_transpose():
     assert np.allclose(jax.jvp(lambda w: pull(w)[0], (tau,), (v,))[1], pull(v)[0], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_second_derivatives_are_refused():
     for model in (sl.zoo.puma(), mechanisms.model_of("chain_spherical")):
         f, (q, v, tau) = bridge.forward_dynamics(model), [x[0] for x in states(model, 1)]
@@ -252,6 +257,7 @@ def test_second_derivatives_are_refused():
                 second(lambda q, f=f, v=v, tau=tau: f(q, v, tau).sum())(q)
 
 
+@pytest.mark.slow
 def test_a_scan_and_its_gradient_agree_with_a_loop_in_numpy():
     model, step, count = sl.zoo.puma(), 1e-3, 20
     f, kernel = bridge.forward_dynamics(model), sl.compile(model, "forward_dynamics")
@@ -282,6 +288,7 @@ def test_gradients_of_what_states_share_are_sums():
     assert np.allclose(one, many.sum(0), rtol=1e-13)
 
 
+@pytest.mark.slow
 def test_live_parameters_are_an_array_or_named():
     model = sl.zoo.puma()
     f, (q, v, tau) = bridge.forward_dynamics(model, parameters="live"), states(model, 2)
@@ -295,6 +302,7 @@ def test_live_parameters_are_an_array_or_named():
     assert equal(f(q, v, tau, {}), f(q, v, tau, whole))
 
 
+@pytest.mark.slow
 def test_the_gradient_by_a_length_in_a_loop_is_right_with_those_along_the_closing_motion():
     model, name = sl.zoo.four_bar(), "coupler_hinge.position.x"
     _, (q, v, tau) = closed(model, sl.zoo.four_bar_start())
@@ -315,6 +323,7 @@ def test_the_gradient_by_a_length_in_a_loop_is_right_with_those_along_the_closin
     assert not np.isclose(alone, slope, rtol=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [sl.zoo.four_bar, sl.zoo.five_bar])
 def test_gradients_by_parameters_do_not_need_the_second_computation_of_the_numpy_call(make):
     model, start = make(), getattr(sl.zoo, f"{make.__name__}_start")()
@@ -403,6 +412,7 @@ BAD = {  # what no state of a joint is: entries of its coordinates
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(BAD))
 def test_gradients_are_zero_where_weights_are_also_by_coordinates_that_do_not_add(kind):
     model = mechanisms.model_of(f"chain_{kind}")
@@ -432,6 +442,7 @@ def test_gradients_are_zero_where_weights_are_also_by_coordinates_that_do_not_ad
         assert np.isclose(slope, sum((x * d).sum() for x, d in zip(expected, directions, strict=True)), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["planar", "spherical"])
 def test_a_gradient_with_weights_is_nan_where_the_state_has_no_answer(kind):
     model = mechanisms.model_of(f"chain_{kind}")

@@ -99,6 +99,7 @@ def test_what_is_known_of_a_kernel_comes_from_disk_too(folder, monkeypatch):
     assert repr(second) == repr(first)
 
 
+@pytest.mark.slow
 def test_another_process_finds_what_this_one_made(folder):
     check()
     code = (
@@ -294,6 +295,7 @@ def test_a_folder_under_the_name_of_an_entry_is_survived(folder):
         check()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
 def test_a_pipe_under_the_name_of_an_entry_blocks_nothing(folder):
     check()

@@ -290,6 +290,7 @@ def spoiled(name: str, how: str):
     return q, v, tau
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["nan", "infinite", "open", "quaternion"])
 def test_states_are_refused_with_the_same_sentence(how):
     sentences = []

@@ -426,6 +426,7 @@ def test_a_refusal_known_beforehand_is_heard_from_pieces_too(monkeypatch, length
         k(np.ones(3))
 
 
+@pytest.mark.slow
 def test_no_piece_is_longer_than_asked_and_none_is_lost():
     plan = kernel("talos", "forward_dynamics").plan
     cut = segments.cut(plan)
@@ -910,6 +911,7 @@ def test_zoo_of_one_body_needs_no_batch_of_eight():
     assert robot.forward_dynamics(np.zeros((1, 1)), np.zeros(1), np.ones(1)).shape == (1, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(sys, "getdlopenflags"), reason="there is no fork here")
 def test_a_forked_process_may_use_threads_too():
     """Its copy of the pool has no threads of its own."""

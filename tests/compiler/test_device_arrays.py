@@ -77,6 +77,7 @@ def test_strides_are_in_bytes_and_offsets_count(library):
     assert not found.is_contiguous
 
 
+@pytest.mark.slow
 def test_a_borrowed_array_keeps_its_memory_alive():
     numbers = np.arange(5.0)
     source, memory = lent(numbers)
@@ -89,6 +90,7 @@ def test_a_borrowed_array_keeps_its_memory_alive():
     assert memory() is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_a_lent_array_is_read_in_place_and_let_go_once(library):
     numbers = aligned(48).view(np.float32).reshape(3, 4)  # JAX copies what does not begin at a multiple of 64
@@ -118,6 +120,7 @@ def test_a_lent_array_keeps_its_strides(library):
     assert address(found) == numbers.ctypes.data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [None, (1, 0), (1, 3)])
 def test_a_capsule_that_nobody_consumes_lets_its_memory_go(version):
     array, memory = lent(np.zeros(3))
@@ -130,6 +133,7 @@ def test_a_capsule_that_nobody_consumes_lets_its_memory_go(version):
     assert memory() is None
 
 
+@pytest.mark.slow
 def test_a_thread_may_let_the_memory_go():
     array, memory = lent(np.zeros(3))
     found = [np.from_dlpack(array)]
@@ -141,6 +145,7 @@ def test_a_thread_may_let_the_memory_go():
     assert memory() is None
 
 
+@pytest.mark.slow
 def test_a_consumer_that_raises_lets_the_memory_go_and_keeps_its_own_error():
     class Refusing:
         def __init__(self, source):

@@ -124,6 +124,7 @@ def test_duals_of_pytorch_are_refused_because_their_tangents_would_be_lost(entry
         call(forward_ad.unpack_dual(dual).primal)
 
 
+@pytest.mark.slow
 def test_duals_cost_numpy_arrays_nothing_and_torch_is_not_imported():
     code = "import sys, numpy as np, spanloop as sl; sl.compile(sl.zoo.puma(), 'gravity_torques')([0.0] * 6); "
     done = subprocess.run(

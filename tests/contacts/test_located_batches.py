@@ -34,6 +34,7 @@ def test_a_mass_that_is_lifted_while_its_neighbour_lands_moves_as_alone(integrat
     assert alone.v[-1, 0] == pytest.approx((15.0 - 9.81) * 0.1, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [3, 9])
 def test_hoppers_that_push_off_and_fall_move_as_alone(size):
     rng = np.random.default_rng(size)

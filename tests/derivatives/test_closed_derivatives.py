@@ -290,6 +290,7 @@ def test_off_the_loops_derivatives_depend_on_the_method():
     assert np.abs(one - two).max() > 0.1 * np.abs(one).max()
 
 
+@pytest.mark.slow
 def test_singular_positions_are_refused_with_a_sentence():
     good, flat = folded_four_bar(0.5), folded_four_bar(0.0)
     robot = sl.Dynamics(good.model)

@@ -123,6 +123,7 @@ def test_near_a_singular_position_a_derivative_without_digits_is_refused():
             assert np.isfinite(robot.jvp("forward_dynamics", inputs, directions)).all()
 
 
+@pytest.mark.slow
 def test_forces_are_by_body_in_whatever_order_they_are_given():
     model, q, v, tau = question("puma")
     robot = sl.Dynamics(model)

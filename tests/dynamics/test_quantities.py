@@ -144,6 +144,7 @@ def test_a_frame_that_moves_while_the_actuators_stand_still_has_no_manipulabilit
 # ---- static torques
 
 
+@pytest.mark.slow
 def test_static_torques_hold_a_closed_mechanism_under_its_load():
     robot, q = closed("stewart")
     load = {"platform": [1.0, 2.0, -3.0, 10.0, -20.0, -300.0]}

@@ -102,6 +102,7 @@ except ImportError as error:
     assert done.stdout.strip() == ("sl.envs needs Gymnasium, which is not installed; try: pip install 'spanloop[envs]'")
 
 
+@pytest.mark.slow
 def test_gymnasium_is_imported_only_for_environments():
     code = (
         "import sys, spanloop as sl; sl.simulate(sl.zoo.pendulum(1), duration=0.01); print('gymnasium' in sys.modules)"

@@ -128,6 +128,7 @@ def test_a_joint_at_its_stop_moves_as_in_a_simulation():
     assert places[..., 0].max() < 1.4 + 1e-9
 
 
+@pytest.mark.slow
 def test_a_ball_in_contact_moves_as_in_a_simulation():
     env = sl.envs.stewart_balance(2)
     env.reset(seed=5, options={"q": env.motion.problem.q[0]})

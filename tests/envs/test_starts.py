@@ -51,6 +51,7 @@ def test_noise_turns_and_shifts_floating_bodies_by_no_more_than_its_size(joint, 
         assert 0.9 * size < shifts.max() < size + 1e-12
 
 
+@pytest.mark.slow
 def test_noise_of_a_platform_moves_every_leg_by_no_more_than_its_size():
     model, start = sl.zoo.stewart(), sl.zoo.stewart_start(position=(0.0, 0.0, 1.2))
     how = {"actions": {"slide1": 1.0}, "reward": lambda s: s.time, "reset": 0.05}
@@ -86,6 +87,7 @@ def test_velocities_that_a_function_draws_become_closed():
     assert np.abs(env.v[:, 1:]).max() > 0.1
 
 
+@pytest.mark.slow
 def test_starts_that_cannot_be_assembled_are_drawn_again():
     """A four-bar whose crank is shorter than it needs to turn: beyond some angle nothing closes."""
     model = sl.zoo.four_bar(crank=1.2, coupler=0.9)
@@ -177,6 +179,7 @@ def test_rows_of_starts_with_a_mask_are_of_those_that_are_reset():
             env.reset(options={"reset_mask": mask, "q": np.tile(sl.zoo.four_bar_start(), (4, 1))})
 
 
+@pytest.mark.slow
 def test_random_starts_are_inside_limits():
     model = sl.zoo.pendulum(2).with_joint("hinge1", limits=(-0.5, 0.5))
     how = {"actions": {"hinge1": 5.0}, "reward": lambda s: s.time, "reset": 1.0}

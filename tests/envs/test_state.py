@@ -119,6 +119,7 @@ def test_the_robot_of_a_state_is_refused_where_parameters_are_live():
         swinging(model, lambda s: s.robot.energy(s.q, s.v)[:, 1], parameters=p)
 
 
+@pytest.mark.slow
 def test_the_reward_of_the_five_bar_knows_live_parameters():
     model = sl.envs.five_bar_swing_up(1).robot.model
     p = np.tile(model.parameters().values, (2, 1))

@@ -195,6 +195,7 @@ def test_a_platform_on_six_legs_moves_in_both_interfaces(tmp_path):
     assert found["closure_error"].max() < 1e-9
 
 
+@pytest.mark.slow
 def test_a_ball_bounces(tmp_path):
     b = sl.Builder("ball").body("ball", 0.5, inertia=(2e-3,) * 3, geometry=[sl.contacts.Sphere(0.1)])
     model = b.free("air", "world", "ball").build().with_ground(friction=0.5, restitution=0.6)

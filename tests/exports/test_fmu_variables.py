@@ -35,6 +35,7 @@ def linkage(tmp_path_factory):
 # ---- what variables mean
 
 
+@pytest.mark.slow
 def test_frames_energies_and_rates_are_those_of_the_robot(linkage):
     model, q, path = linkage
     body = model.bodies[-1].name

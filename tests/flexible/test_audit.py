@@ -53,6 +53,7 @@ def test_adaptive_integrators_have_no_steps_to_judge():
     assert "modes" not in [f.name for f in run.audit().findings]
 
 
+@pytest.mark.slow
 def test_strain_energy_is_reported_by_body_and_strain_has_a_bound():
     run = held(boom(modes=1), "rest")
     finding = run.audit()["strain energy"]

@@ -101,6 +101,7 @@ def test_a_bent_body_with_masses_beside_its_nodes_has_the_inertia_of_its_points(
     np.testing.assert_allclose(found / np.outer(size, size), expected / np.outer(size, size), atol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_spinning_arm_with_a_mass_beside_its_tip_bends_as_with_a_body_there():
     """Half of the difference is what level 1 leaves out, 1.19 times the square of the spin over the first frequency."""
     c, m, spin = np.array([0.3, 0.1, 0.0]), 0.5, 4.0

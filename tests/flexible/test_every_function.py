@@ -217,6 +217,7 @@ def near(found, expected, bound=AGREE):
     assert np.abs(found - expected).max() <= bound * max(np.abs(expected).max(), 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "name", "method"), CASES)
 def test_every_function_agrees_with_dense_algebra(kind, name, method):
     """Inverses lose the digits of the condition of M, of 1e6."""

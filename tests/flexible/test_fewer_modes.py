@@ -29,6 +29,7 @@ def part():
     return sl.flexible.from_matrices(fe, interfaces={"root": 0, "tip": 8}, modes=3, damping=0.01)
 
 
+@pytest.mark.slow
 def test_a_hinge_in_the_plane_keeps_the_modes_in_the_plane(part):
     model = arm(part)
     found = sl.flexible.fewer(model, keep=3, up_to=200.0)
@@ -54,6 +55,7 @@ def test_a_hinge_in_the_plane_keeps_the_modes_in_the_plane(part):
     assert "boom keeps" in str(found)
 
 
+@pytest.mark.slow
 def test_in_a_loop_the_change_is_that_of_the_reduced_mechanism(part):
     model = arm(part, closed=True)
     q = sl.Dynamics(model).assemble(GUESS)

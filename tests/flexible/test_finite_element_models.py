@@ -48,6 +48,7 @@ def test_other_materials_are_refused_and_names_change(rigid_arm, part):
     assert named.joint("lower.modes").kind == soft.joint("upper.modes").kind
 
 
+@pytest.mark.slow
 def test_inverse_and_forward_dynamics_and_derivatives_belong_together(rigid_arm, part):
     robot = sl.Dynamics(rigid_arm.with_flexible("upper", part))
     rng = np.random.default_rng(0)

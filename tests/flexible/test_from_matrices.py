@@ -36,6 +36,7 @@ def springs(robot):
     return np.sqrt(eigh(K, robot.mass_matrix(q), eigvals_only=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theory", ["euler-bernoulli", "timoshenko"])
 def test_a_beam_as_matrices_has_the_frequencies_of_the_beam(theory):
     for basis, modes in (("full", None), ("cantilever", 6)):
@@ -74,6 +75,7 @@ def differential_stiffness(beam):
     return {key: back.T @ G @ back for key, G in found.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:simulate. body 'boom' spins")
 def test_a_beam_as_matrices_with_stiffening_moves_as_the_beam():
     """At a spin of three times the first frequency. Of second order in the deflection, 1e-5 of the length, both differ:
@@ -153,6 +155,7 @@ def portal_part(length):
     return fe, sl.flexible.from_matrices(fe, interfaces={"root": 0, "tip": 2}, basis="full")
 
 
+@pytest.mark.slow
 def test_a_portal_of_three_bodies_from_matrices_has_the_frequencies_of_the_assembled_ones():
     b = sl.Builder("portal", gravity=(0.0, 0.0, 0.0))
     (column, post), (across, lintel) = portal_part(HEIGHT), portal_part(WIDTH)
@@ -183,6 +186,7 @@ def test_a_portal_of_three_bodies_from_matrices_has_the_frequencies_of_the_assem
     np.testing.assert_allclose(found, exact, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_many_modes_warn_of_the_time_that_their_dynamics_take_to_compile():
     fe = sl.flexible.to_matrices(boom(elements=6))
     with pytest.warns(

@@ -125,6 +125,7 @@ def misfit(gap: float) -> sl.Model:
 GUESS = {"motor": 0.3, "elbow": 0.0, "foot": 1.5}
 
 
+@pytest.mark.slow
 def test_assembly_closes_a_misfit_with_the_strain_energy_that_it_takes():
     """½ k gap²: k of the rocker's tip across the plane, with the section's two inertias from closed forms."""
     stiffness = 3.0 * 7e10 * (0.03 * 0.02**3 / 12.0, 0.02 * 0.03**3 / 12.0)[1] / 0.8**3
@@ -139,6 +140,7 @@ def test_assembly_closes_a_misfit_with_the_strain_energy_that_it_takes():
         assert np.abs(q[:3] - flat[:3]).max() < gap
 
 
+@pytest.mark.slow
 def test_a_misfit_that_is_large_is_closed_with_a_warning_that_says_how_much_it_strains():
     robot = sl.Dynamics(misfit(0.01))
     with pytest.warns(
@@ -149,6 +151,7 @@ def test_a_misfit_that_is_large_is_closed_with_a_warning_that_says_how_much_it_s
     assert robot.strain_energy(q)["rocker"] == pytest.approx(robot.strain_energy(still)["rocker"], rel=0.02)
 
 
+@pytest.mark.slow
 def test_a_run_from_joints_that_contradict_one_another_warns_of_the_strain_that_it_begins_with():
     with pytest.warns(sl.errors.SpanloopWarning, match=r"joints alone leave loop 'pin'.*'rocker' with"):
         sl.simulate(misfit(0.0), {"motor": 0.3, "foot": 1.5}, duration=1e-4, step=1e-5)

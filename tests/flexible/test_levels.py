@@ -47,6 +47,7 @@ def test_a_run_that_comes_to_spin_too_fast_is_refused_with_the_time():
         spun(part(), 0.25, duration=0.3, tau={"hub": 30.0})
 
 
+@pytest.mark.slow
 def test_a_body_with_stiffening_of_all_spins_is_not_judged():
     zero = np.zeros((len(FE.dofs),) * 2)
     every = dict.fromkeys(("wxwx", "wywy", "wzwz", "wxwy", "wxwz", "wywz"), zero)
@@ -71,6 +72,7 @@ def test_the_level_is_in_the_printout_and_in_check(capsys, tmp_path):
     assert "level of data 1" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_loads_along_a_body_are_compared_with_those_that_buckle_it():
     flexible = sl.flexible.from_matrices(FE, interfaces={"root": 0, "tip": 6}, modes=1)
     euler = np.pi**2 / 4.0 * 7e10 * np.pi * 0.01**4 / 4.0
@@ -98,6 +100,7 @@ def column(share):
     return sl.Dynamics(b.fixed("foot", "world", "post").fixed("weld", "post.tip", "top").build())
 
 
+@pytest.mark.slow
 def test_calls_at_rest_warn_of_a_load_near_buckling_and_are_silent_far_from_it():
     robot = column(0.05)
     with warnings.catch_warnings():

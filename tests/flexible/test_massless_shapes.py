@@ -49,6 +49,7 @@ def test_free_modes_of_masses_on_a_line_are_refused_for_their_mass():
         made(LUMPED, "free", modes=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("basis", ["cantilever", "free"])
 def test_truncation_of_natural_modes_is_a_share_of_strain_energy(basis):
     part = made(straight(), basis, modes=3)

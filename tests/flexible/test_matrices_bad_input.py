@@ -80,6 +80,7 @@ def test_what_would_be_ignored_or_taken_for_something_else_is_refused():
     refused("stiffening['ax'] is not symmetric in row 6 (node", stiffening={"ax": off})
 
 
+@pytest.mark.slow
 def test_static_shapes_that_the_modes_contain_are_no_shapes_beside_them():
     whole = changed(basis="full", modes=None)
     for modes in (10, 17, whole.n, whole.n + 5):

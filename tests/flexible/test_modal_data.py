@@ -111,6 +111,7 @@ def held():
     return Case()
 
 
+@pytest.mark.slow
 def test_clamped_modes_make_the_body_that_the_matrices_make(held, tmp_path):
     part = loaded(tmp_path, held.text())
     whole = held.matrices("cantilever")
@@ -122,6 +123,7 @@ def test_clamped_modes_make_the_body_that_the_matrices_make(held, tmp_path):
     assert "nan" not in str(part)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gyroscopic", [0, 1])
 def test_modes_of_a_free_body_are_those_of_its_root(gyroscopic, tmp_path):
     case = Case(free=True)
@@ -141,6 +143,7 @@ def in_units(held, length):
     return other.text()
 
 
+@pytest.mark.slow
 def test_units_are_converted_and_the_origin_of_the_file_is_no_part_of_the_body(held, tmp_path):
     same_motion(held.matrices("cantilever"), loaded(tmp_path, in_units(held, 1e3), units="mm t s"))
 
@@ -164,6 +167,7 @@ def stiffened(case):
     return whole, {key: static[k] for k, key in enumerate(keys)}
 
 
+@pytest.mark.slow
 def test_geometric_stiffness_is_that_of_the_matrices(held, tmp_path):
     whole, loads = stiffened(held)
     at_tip = {key.partition(".")[2]: G for key, G in loads.items() if "." in key}
@@ -178,6 +182,7 @@ def test_geometric_stiffness_is_that_of_the_matrices(held, tmp_path):
     assert near.level == 2
 
 
+@pytest.mark.slow
 def test_spins_alone_stiffen_as_those_of_the_matrices(held, tmp_path):
     """Nothing else in such a file shows that Oe has geometric stiffness, but that ∫ φ² would be negative."""
     whole, loads = stiffened(held)
@@ -222,6 +227,7 @@ def test_damping_is_that_of_the_file_or_ratios(held, tmp_path):
         loaded(tmp_path, held.text(damping=coupled))
 
 
+@pytest.mark.slow
 def test_such_a_body_is_saved_and_simulated(held, tmp_path):
     part = loaded(tmp_path, held.text())
     model = arm(part).model

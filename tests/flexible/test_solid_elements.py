@@ -79,6 +79,7 @@ def test_frequencies_and_compliance_of_a_solid_cantilever_are_those_of_the_whole
     assert np.abs(reduced(solid, tie={"tip": tie}, modes=40).frequencies[:6] / exact - 1.0).max() < 2e-5
 
 
+@pytest.mark.slow
 def test_a_root_in_the_mean_and_free_modes_have_frequencies_of_the_free_body(solid):
     exact = np.sqrt(np.sort(eigsh(solid.stiffness, 12, solid.mass, sigma=-1e4, return_eigenvectors=False))[6:])
     part = reduced(solid, tie="mean", basis="free", modes=6)
@@ -90,6 +91,7 @@ def test_a_root_in_the_mean_and_free_modes_have_frequencies_of_the_free_body(sol
     np.testing.assert_allclose(np.sqrt(squares), exact, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_the_mass_matrix_of_a_bent_body_is_that_of_its_elements(solid):
     """T = ½ ∫ρ |u + ω × r + φ η̇|², r = x + φ η, by the consistent mass of the elements."""
     part = reduced(solid, modes=2)
@@ -138,6 +140,7 @@ def _shapes(solid, part):
     return shapes
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:simulate. body 'bar' spins")
 def test_a_free_body_keeps_its_energy_and_momentum(solid):
     part = reduced(solid, basis="cantilever", modes=4)
@@ -212,6 +215,7 @@ def test_a_column_of_tetrahedra_buckles_at_eulers_load(blade):
     assert found == pytest.approx(euler, rel=1e-2)
 
 
+@pytest.mark.slow
 def test_modes_are_chosen_by_frequency_and_by_effective_mass(solid):
     slow = reduced(solid, basis="cantilever", modes=6)
     some = reduced(solid, basis="cantilever", up_to=1.001 * slow.frequencies[3] / (2 * np.pi))

@@ -120,6 +120,7 @@ def spinning(rate, **options):
     return robot, v
 
 
+@pytest.mark.slow
 def test_the_shape_of_a_steady_rotation_has_no_accelerations_and_stiffens_as_published():
     unit = np.sqrt(7e10 * 0.03 * 0.01**3 / 12.0 / (2700.0 * 0.03 * 0.01))
     for omega, published in ((0.0, 3.5160), (5.0, 6.4495), (10.0, 11.2023)):  # Wright et al. 1982

@@ -65,6 +65,7 @@ def test_a_body_of_which_no_place_is_known_is_not_judged():
     assert "no place is known that turns" in found.sentence
 
 
+@pytest.mark.slow
 def test_nodes_of_a_solid_turn_as_its_neighbours_say():
     skfem = pytest.importorskip("skfem")
     from skfem.helpers import ddot, dot, sym_grad, trace

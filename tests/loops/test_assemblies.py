@@ -68,6 +68,7 @@ def test_diagnosis_and_solution_of_each_assembly():
     assert not all(robot.solve([0.0, 0.3, 0.4], np.zeros(3), TAU).unique.values())
 
 
+@pytest.mark.slow
 def test_hinged_cranks_that_are_parallel_or_not():
     robot = sl.Dynamics(cranks())
     parallel = robot.assemble([0.4, -0.4, 0.4, 0.4])

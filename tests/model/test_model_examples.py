@@ -8,6 +8,7 @@ import inspect
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import spanloop as sl
 
@@ -24,6 +25,7 @@ PUBLIC = [sl.Model, sl.Model.save, sl.Builder, sl.Builder.build, sl.load, sl.fro
           sl.zoo, sl.zoo.names]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_examples_of_models_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     failed = []

@@ -227,6 +227,7 @@ def test_computed_torque_tracks_a_path_to_the_integrators_error(shape):
     assert np.abs(run.q[-1] - START - 0.5).max() < 1e-10
 
 
+@pytest.mark.slow
 def test_errors_under_computed_torque_decay_as_the_gains_say():
     """e'' + 20 e' + 100 e = 0 from e(0) = 0.1: e = 0.1 (1 + 10 t) exp(−10 t), at every joint alike."""
     model = sl.zoo.puma()

@@ -78,6 +78,7 @@ def test_samples_are_copied_while_the_next_stretch_runs(monkeypatch):
     assert states == 3  # state, why and counts are read once, at the end
 
 
+@pytest.mark.slow
 def test_a_long_log_takes_the_stretch_again(monkeypatch):
     model, q, v = clutch()
     events = [
@@ -146,6 +147,7 @@ def test_runs_that_do_not_fit_are_refused_before_they_begin(monkeypatch):
         assert "launch" not in double.story
 
 
+@pytest.mark.slow
 def test_derivatives_of_runs_are_those_of_the_cpu(monkeypatch):
     model, q, v = looped()
     wrt, on_gpu = ("q", "v", "tau"), sl.Integrator("rk4", target="cuda")

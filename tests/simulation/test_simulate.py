@@ -168,6 +168,7 @@ def test_a_driven_joint_follows_the_acceleration_that_is_given():
     np.testing.assert_allclose(run["crank_hinge"].q, run.q[0, 0] + 0.25 * t * t, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_friction_slows_and_takes_its_energy():
     model = zoo.pendulum().without_losses()
     import dataclasses

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import spanloop as sl
 from spanloop.trajectory.segment import EndReason
@@ -19,6 +20,7 @@ def parallelogram() -> sl.Model:
     return b.build().with_gravity((0, 0, 0))
 
 
+@pytest.mark.slow
 def test_crossings_of_a_change_point_end_before_rounding_decides_the_motion():
     rng, n, model = np.random.default_rng(3), 200, parallelogram()
     angle = rng.uniform(0.05, 0.3, n) * rng.choice([-1, 1], n)

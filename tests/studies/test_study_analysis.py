@@ -41,6 +41,7 @@ def falling(**changed):
     return sl.Study(model, **{**given, **changed})
 
 
+@pytest.mark.slow
 def test_statistics_over_time_are_those_of_the_closed_form():
     found = falling().run().results()
     z, v = found["q.rail"].values, found["v.rail"].values

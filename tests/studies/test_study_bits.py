@@ -9,6 +9,7 @@ from study_cases import arm, four_bar, same
 from spanloop.studies.chunk import run_chunk
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [four_bar, arm])
 @pytest.mark.parametrize("chunk", [1, 5, 16])
 def test_results_have_the_same_bits_in_chunks_of_any_size(make, chunk):

@@ -90,6 +90,7 @@ def test_the_command_runs_shows_and_draws_a_study(file, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["runs"] == 40
 
 
+@pytest.mark.slow
 def test_a_page_and_figures_are_written(file, tmp_path, capsys):
     pytest.importorskip("matplotlib")
     assert main(["study", "run", str(file)]) == 0

@@ -47,6 +47,7 @@ def down(t, q, v):
     return 1.2 - q["h"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("events", "limits"),
     [

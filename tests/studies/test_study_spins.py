@@ -43,6 +43,7 @@ def test_runs_that_spin_too_fast_fail_as_alone_and_enter_no_statistic():
         many.rerun(2)
 
 
+@pytest.mark.slow
 def test_slow_runs_are_silent_and_a_spin_between_samples_counts():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -42,6 +42,7 @@ def test_rates_of_joints_in_no_closed_loop_stay():
     assert (found["v"].values == 2.0).all()
 
 
+@pytest.mark.slow
 def test_a_stone_flies_until_it_is_caught():
     """The start that loops would have to be closed for is legal, and is that of sl.simulate."""
     b = sl.Builder("catch").body("arm", 2.0, (0.3, 0, 0), (0.01, 0.06, 0.06)).body("stone", 0.5, inertia=(2e-3,) * 3)
@@ -74,6 +75,7 @@ def bars(ground):
     return b.revolute("d", "rocker", "coupler", "y", (0.7, 0, 0), child_position=(0.9, 0, 0)).build()
 
 
+@pytest.mark.slow
 def test_joints_whose_q_is_given_by_name_are_held_while_lengths_vary():
     grounds = [0.75, 0.8, 0.85]
     keep = {"a": st.Samples("q.a", times=[0.0]), "c": st.Samples("q.c", times=[0.0]), "end": "q.c"}

@@ -49,6 +49,7 @@ def stopped_after(study, count, monkeypatch):
     return seen
 
 
+@pytest.mark.slow
 def test_a_study_that_stopped_goes_on_and_computes_no_chunk_twice(tmp_path, monkeypatch):
     seen = stopped_after(four_bar(store=tmp_path / "s", chunk=4), 3, monkeypatch)
     again = four_bar(store=tmp_path / "s", chunk=4)
@@ -72,6 +73,7 @@ def test_a_finished_study_is_read_without_computing(tmp_path, monkeypatch):
     same(four_bar(store=tmp_path / "s").run().results(), four_bar(store=tmp_path / "s").results())
 
 
+@pytest.mark.slow
 def test_a_chunk_size_given_later_does_not_change_the_store(tmp_path, monkeypatch):
     stopped_after(four_bar(store=tmp_path / "s", chunk=4), 3, monkeypatch)
     same(four_bar(store=tmp_path / "s", chunk=7).run().results(), four_bar().run().results())
@@ -168,6 +170,7 @@ def test_an_interrupt_while_the_store_is_opened_comes_after_it(tmp_path, monkeyp
     assert len(seen) == 1
 
 
+@pytest.mark.slow
 def test_a_store_in_use_by_another_process_is_refused(tmp_path):
     code = f"""
         from pathlib import Path
@@ -189,6 +192,7 @@ def test_a_store_in_use_by_another_process_is_refused(tmp_path):
     assert four_bar(store=tmp_path / "s").run().status().startswith("37 of 37")  # the lock went with the process
 
 
+@pytest.mark.slow
 def test_a_full_disk_stops_the_study_and_loses_nothing(tmp_path, monkeypatch):
     study, written = four_bar(store=tmp_path / "s", chunk=4), []
     setitem = type(study._store().group["fast"]).__setitem__
@@ -239,6 +243,7 @@ LOST = {  # runs of chunks that are whole when these files are gone
 }
 
 
+@pytest.mark.slow
 def test_a_file_that_is_missing_is_found_and_its_chunk_computed_again(tmp_path):
     path, expected = tmp_path / "s", four_bar().run().results()
     four_bar(store=path, chunk=10).run()
@@ -296,6 +301,7 @@ def test_a_finished_store_needs_no_lock(tmp_path, monkeypatch):
     assert four_bar(store=tmp_path / "s").run().status().startswith("37 of 37")
 
 
+@pytest.mark.slow
 def test_a_store_that_is_removed_while_it_is_written_is_an_error_with_what_to_do(tmp_path, monkeypatch):
     path = tmp_path / "s"
     study, calls = four_bar(store=path, chunk=4), []
@@ -366,6 +372,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
     assert first.rerun(k).q[-1, 0] == kept["path"].values[-1, -1]
 
 
+@pytest.mark.slow
 def test_an_interrupt_while_a_chunk_is_written_loses_no_chunk_that_was_computed(tmp_path, monkeypatch):
     study, write, computed, seen = four_bar(store=tmp_path / "s", chunk=4), stores.Store.write, [], []
 
@@ -392,6 +399,7 @@ def test_an_interrupt_while_a_chunk_is_written_loses_no_chunk_that_was_computed(
     same(four_bar(store=tmp_path / "s", chunk=4).run().results(), four_bar().run().results())
 
 
+@pytest.mark.slow
 def test_an_error_of_one_chunk_loses_no_other_that_was_computed(tmp_path, monkeypatch):
     study, computed, calls = four_bar(store=tmp_path / "s", chunk=4), [], []
 
@@ -411,6 +419,7 @@ def test_an_error_of_one_chunk_loses_no_other_that_was_computed(tmp_path, monkey
     same(four_bar(store=tmp_path / "s", chunk=4).run().results(), four_bar().run().results())
 
 
+@pytest.mark.slow
 def test_a_definition_with_functions_is_the_same_in_another_process():
     code = f"""
         import sys

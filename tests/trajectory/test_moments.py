@@ -79,6 +79,7 @@ def test_an_impulse_that_pulls_is_a_fault():
     assert "impulses" in called.audit().faults
 
 
+@pytest.mark.slow
 def test_events_are_sliced_and_segments_are_printed_briefly():
     run = lifted()
     assert [e.kind for e in run.events[1:]] == ["attach", "release"]

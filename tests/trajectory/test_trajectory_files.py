@@ -420,6 +420,7 @@ def test_a_folder_that_is_not_there_or_not_ours_gets_a_sentence(tmp_path):
         four_bar_run().save(tmp_path / "run.npz")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no way to kill at once")
 def test_a_program_killed_while_saving_leaves_a_whole_file(tmp_path):
     """Saves over and over in another process, which is killed at some moment: the file is one of those it wrote."""

@@ -82,6 +82,7 @@ def loaded(soft, load):
     return out
 
 
+@pytest.mark.slow
 def test_a_page_has_the_nodes_of_the_unreduced_model_under_a_load_at_the_tip(soft, model):
     still_model = model.with_gravity((0.0, 0.0, 0.0))
     force, moment = np.array([0.0, 0.002, 0.003]), np.array([1e-4, 0.0, 0.0])
@@ -98,6 +99,7 @@ def test_a_page_has_the_nodes_of_the_unreduced_model_under_a_load_at_the_tip(sof
     assert np.abs(moved - expected[nodes][order]).max() < 3e-3 * largest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turn", [0.0, 0.8])
 def test_the_surface_ends_where_the_frame_of_its_interface_is(stiffening, turn):
     part = next(j.kind.source for j in stiffening.joints if j.kind.bends)
@@ -132,6 +134,7 @@ def test_added_coordinates_of_the_second_order_are_small_and_their_kernel_is_the
 # ---- more modes than a page has shapes
 
 
+@pytest.mark.slow
 def test_sixteen_modes_are_drawn_as_they_are(soft):
     model = hinged(soft.body(modes=10))
     drawn = PageSurface(data := pictured(still_run(model, swung(model, 0.01, 4))))
@@ -140,6 +143,7 @@ def test_sixteen_modes_are_drawn_as_they_are(soft):
     np.testing.assert_array_equal(drawn.mix, np.eye(16))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "rank"), [(40, 30), (8, 8)])
 def test_more_modes_are_combined_and_the_note_says_what_is_left_out(many, count, rank):
     part = next(j.kind.source for j in many.joints if j.kind.bends)
@@ -183,6 +187,7 @@ def test_combinations_are_better_than_the_sixteen_modes_that_move_most(many):
 # ---- meshes
 
 
+@pytest.mark.slow
 def test_a_coarser_surface_moves_as_the_fine_one(soft):
     part = SoftBar((24, 4, 4)).body()
     mesh = surfaces.surface_shape(part).mesh
@@ -216,6 +221,7 @@ def test_surfaces_of_different_bodies_keep_their_meshes(soft):
     assert [len(data["meshes"][k]["steps"]) for k in meshes] == [8, 6]
 
 
+@pytest.mark.slow
 def test_colours_of_a_run_show_where_the_strain_energy_is(soft):
     def energy(shapes):
         share = np.zeros((len(soft.triangles), shapes.shape[1], shapes.shape[1]))
@@ -246,6 +252,7 @@ def test_patches_of_animations_follow_the_shapes_and_cover_every_triangle_once(m
         assert np.abs(drawn - moved[near]).max() < 0.05 * np.abs(moved - rest).max()
 
 
+@pytest.mark.slow
 def test_pictures_and_animations_bend(model, tmp_path):
     rows = swung(model, 0.05, 2)
     rows[:, model.q_slice("hinge")] = 0.0

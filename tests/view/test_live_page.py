@@ -89,6 +89,7 @@ def test_a_run_says_which_part_is_first(swing, tmp_path):
     assert not (tmp_path / "y.html").exists()
 
 
+@pytest.mark.slow
 def test_a_mechanism_that_floats_is_followed_and_one_that_hangs_has_its_floor_below():
     box = sl.Builder("box").body("box", 2.0, inertia=(0.03, 0.03, 0.04)).free("free", "world", "box").build()
     free = data_of(live_text(box))["live"]

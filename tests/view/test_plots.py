@@ -199,6 +199,7 @@ def test_arcs_in_one_lane_never_overlap():
             assert a.lane != b.lane or a.bottom < b.top or b.bottom < a.top
 
 
+@pytest.mark.slow
 def test_sparsity_shows_the_entries_that_there_are():
     robot = sl.Dynamics(sl.zoo.arms_with_object(2))
     ax = plots.sparsity(robot)

@@ -75,6 +75,7 @@ def test_an_answer_without_numbers_has_its_shape(device, count, layout):
     assert jacobian.shape == ((0, model.nv, count) if layout == "columns" else (count, 0, model.nv))
 
 
+@pytest.mark.slow
 def test_batches_that_do_not_fit_the_memory_are_computed_in_parts(device, monkeypatch):
     model = sl.zoo.quadruped()
     given, kernel = states(model, 90), sl.compile(model, "forward_dynamics", target="cuda", warps=1)
@@ -83,6 +84,7 @@ def test_batches_that_do_not_fit_the_memory_are_computed_in_parts(device, monkey
     assert device.launches == [("batch", 2, 32), ("batch", 2, 32), ("batch", 1, 32)]  # the last has 10 states
 
 
+@pytest.mark.slow
 def test_one_row_for_all_states_is_copied_once(device):
     model = sl.zoo.quadruped()
     q, v, tau = states(model, 40)
@@ -92,6 +94,7 @@ def test_one_row_for_all_states_is_copied_once(device):
     assert agrees(found, expected, 1e-11)
 
 
+@pytest.mark.slow
 def test_states_without_an_answer_behave_as_on_the_cpu(device):
     model = sl.zoo.quadruped()
     given = states(model, 40)

@@ -90,6 +90,7 @@ def test_every_function_agrees_with_the_cpu(name, function, dtype):
     assert np.abs(found[answered] - expected[answered]).max(initial=0.0) <= bound * scale
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["direct", "columns"])
 @pytest.mark.parametrize("budget", [12, 40, None])
 def test_spilled_values_come_back_whatever_the_budget(kind, budget):
@@ -100,6 +101,7 @@ def test_spilled_values_come_back_whatever_the_budget(kind, budget):
     assert np.abs(found - kernel(*given)).max() <= 1e-12 * np.abs(found).max()
 
 
+@pytest.mark.slow
 def test_values_without_a_slot_stay_where_they_are():
     kernel = sl.compile(sl.zoo.stewart(), "forward_dynamics")
     given = states(sl.zoo.stewart(), sl.zoo.stewart_start, kernel)
@@ -120,6 +122,7 @@ def test_an_input_with_one_row_serves_all_states(kind):
     assert np.abs(found - expected).max() <= 1e-11 * np.abs(expected).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["direct", "columns"])
 def test_refused_states_have_a_status_and_rows_of_nan(kind):
     kernel = sl.compile(sl.zoo.four_bar(), "forward_dynamics")

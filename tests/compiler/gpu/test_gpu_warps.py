@@ -127,6 +127,7 @@ def test_refused_states_have_a_status_and_rows_of_nan_whichever_warp_finds_out(k
     assert np.isfinite(found[~refused]).all()
 
 
+@pytest.mark.slow
 def test_open_loops_are_refused_by_all_warps():
     kernel = sl.compile(sl.zoo.stewart(), "forward_dynamics")
     given = states("stewart", kernel)
@@ -137,6 +138,7 @@ def test_open_loops_are_refused_by_all_warps():
     check(kernel, given, found, status)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rows", "columns"])
 def test_an_input_with_one_row_serves_all_states(kind):
     model = sl.zoo.quadruped()

@@ -62,6 +62,7 @@ def check(seeds: range, folder) -> Counter:
     return count
 
 
+@pytest.mark.slow
 def test_a_few_damaged_files(tmp_path):
     count = check(range(FEW), tmp_path)
     for name in formats():

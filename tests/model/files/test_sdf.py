@@ -91,6 +91,7 @@ def test_cassie_has_23_links_and_four_ball_closures():
     assert toml_reader.loads(dumps(model)) == model
 
 
+@pytest.mark.slow
 def test_cassie_stands_closed_as_told_and_assembles_within_its_limits():
     model = quietly(cassie("cassie_v2.sdf"))
     robot = sl.Dynamics(model)
