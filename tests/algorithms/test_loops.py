@@ -68,6 +68,7 @@ def test_closures_that_are_deficient_together_without_the_free_body(seed):
     assert difference(accelerations(case_of(f"random {seed}")), answer_of(f"random {seed}")) < AGREE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closing", CLOSING)
 @pytest.mark.parametrize("seed", range(4))
 def test_every_kind_of_joint_can_close_a_loop(closing, seed):

@@ -262,6 +262,7 @@ def test_driven_joints_have_their_given_accelerations(method, name, driven):
     assert difference(a, exact(model, case.q, case.v, case.tau)) < AGREE
 
 
+@pytest.mark.slow
 @every_method
 def test_live_parameters_give_what_a_recompiled_model_gives(method):
     case = case_of("arms 2 ball")
@@ -418,6 +419,7 @@ def test_the_critical_path_grows_with_the_logarithm_of_the_chains():
     np.testing.assert_allclose((longer[2] - longer[1]) / 12, (longer[1] - longer[0]) / 6, rtol=0.1)
 
 
+@pytest.mark.slow
 def test_fewer_operations_than_the_tables_of_lilly_and_orin():
     """10 292 multiplications and 8 468 additions for three generic arms of six joints, n_c = 3."""
     n = plan_of(generic_arms(3, 6), "simple_closed_chain").operations

@@ -166,6 +166,7 @@ def test_admittance_and_bias_of_the_rows_at_the_world(trees):
     assert same([tree.world.rows.l[r] for r in tree.rows], l)
 
 
+@pytest.mark.slow
 def test_scales_are_admittances_before_any_elimination(trees):
     """(19), where rows are eliminated on the way."""
     tree = trees["rows that meet at a moving link"]

@@ -160,6 +160,7 @@ def test_check_grads_of_arms(model, name):
     check_grads(jax.jit(f), [given[0], given[1][0], given[2]], order=1)  # a row that states share
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mass_matrix", "gravity_torques"])
 def test_check_grads_of_functions_of_q(name):
     model = sl.zoo.puma()
@@ -192,6 +193,7 @@ def test_check_grads_of_closed_loops_by_torques_and_parameters(make):
     check_grads(lambda m: live(q, v, tau, m), (mass,), order=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", LOOPS)
 def test_gradients_of_closed_loops_agree_with_robot_derivatives_along_closed_motions(make):
     model, start = make()
@@ -238,6 +240,7 @@ def test_jacobians_forward_and_back_agree_with_robot_derivatives():
         assert np.allclose(found, expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max())
 
 
+@pytest.mark.slow
 def test_push_forward_and_pullback_are_each_others_transpose():
     model = sl.zoo.puma()
     f, (q, v, tau) = bridge.forward_dynamics(model), states(model, 3)
@@ -280,6 +283,7 @@ def test_a_scan_and_its_gradient_agree_with_a_loop_in_numpy():
     check_grads(jax.checkpoint(end), (tau,), order=1, modes=["rev"])
 
 
+@pytest.mark.slow
 def test_gradients_of_what_states_share_are_sums():
     model = sl.zoo.puma()
     f, (q, v, tau) = bridge.forward_dynamics(model), states(model, 3)
@@ -365,6 +369,7 @@ def test_active_rows_are_the_input_active_and_have_no_derivative():
 # ---- states without an answer
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_states_without_an_answer_are_nan_and_with_status_says_which():
     model = sl.zoo.puma()
@@ -703,6 +708,7 @@ def test_what_does_not_fit_is_refused_with_a_sentence():
         bridge.forward_dynamics(model, parameters="live")(q, v, tau, {"link3.mas": 1.0})
 
 
+@pytest.mark.slow
 def test_parameters_of_a_model_are_live_parameters():
     model = sl.zoo.puma()
     f, given = bridge.forward_dynamics(model, parameters="live"), states(model, 2)

@@ -405,6 +405,7 @@ def test_help_of_a_command_shows_its_examples(name, capsys):
         assert f"  {line}\n" in out
 
 
+@pytest.mark.slow
 def test_first_steps_of_the_help_are_commands_that_work(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     lines = [line.split() for line in FIRST_STEPS.splitlines()[1:] if "COMMAND" not in line and "demo" not in line]

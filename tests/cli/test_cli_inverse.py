@@ -138,6 +138,7 @@ def test_the_cycloid_of_a_dh_table_in_a_file(capsys, tmp_path):
     np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_figure(capsys, tmp_path):
     pytest.importorskip("matplotlib")
     words = ("--cycloidal", "0:1:1", "--samples", "5", "--output", tmp_path / "t.png")

@@ -176,6 +176,7 @@ def test_most_of_simple_closed_chain_is_not_joint():
     assert joint < 0.15 * together
 
 
+@pytest.mark.slow
 def test_parts_too_small_are_left_to_one_thread():
     kernel = sl.compile(zoo.four_bar(), "forward_dynamics", chain_threads=2)
     assert kernel.phases == 0

@@ -86,6 +86,7 @@ def test_a_step_that_passes_through_names_the_step_that_does_not():
     assert tunnel_refusal(body_with(contact("sphere", (0.01,))), [0.005], [-1e6], 1.0) is None
 
 
+@pytest.mark.slow
 def test_a_run_that_starts_with_an_overlap_is_refused_unless_it_is_allowed():
     model = body_with(contact("sphere", (0.1,)))
     q = np.array([[1.0, 0, 0, 0, 0, 0, 0.2], [1.0, 0, 0, 0, 0, 0, 0.095]])

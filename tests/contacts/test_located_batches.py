@@ -19,6 +19,7 @@ def hopper():
     return model.with_contact("toe", toe, "ground", friction=0.8).with_contact("fall", "trunk", "ground", friction=0.4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("integrator", ["rk4", "midpoint", "implicit", "euler"])
 def test_a_mass_that_is_lifted_while_its_neighbour_lands_moves_as_alone(integrator):
     """The second mass lands in the step in which a force lifts the first one off the ground."""

@@ -118,6 +118,7 @@ def test_a_mask_resets_these_environments_alone():
 # ---- motions that cannot go on
 
 
+@pytest.mark.slow
 def test_a_limit_ends_an_episode_with_the_joint_in_the_reason():
     model = sl.zoo.four_bar().with_joint("crank_hinge", limits=(0.6, 1.4))
     options = {"q": sl.zoo.four_bar_start(), "actions": {"crank_hinge": 30.0}, "reward": lambda s: s.time}

@@ -103,6 +103,7 @@ def test_starts_that_cannot_be_assembled_are_drawn_again():
     assert np.abs(robot.closure_error(env.q)).max() < 1e-12
 
 
+@pytest.mark.slow
 def test_starts_that_never_close_are_refused_with_the_loop():
     env = four_bars(4, reset=lambda random, n: np.tile([0.0, 0.0, 0.0], (n, 1)) + 0.1)
     env.reset(seed=0)  # far from closed, and assembled
@@ -195,6 +196,7 @@ def test_random_starts_are_inside_limits():
         sl.envs.MechanismEnv(model, 4, **how | far).reset(seed=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limits", ["stop", "end"])
 def test_given_starts_beyond_a_limit_are_used_with_a_warning(limits):
     """The words are those of a simulation that begins there."""

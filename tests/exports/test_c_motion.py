@@ -76,6 +76,7 @@ def test_contacts_act_in_steps(impacts, tmp_path):
     assert "there is no arm_set_state" in code.path.with_suffix(".h").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("impacts", ["steps", "events"])
 def test_a_failed_step_leaves_contacts_as_they_were(impacts, tmp_path):
     """A run with a step that fails in between goes on as one without."""

@@ -40,6 +40,7 @@ def test_numbers_and_names_are_the_same_inputs_in_every_file(tmp_path, ending):
     assert files["a"] != written(tmp_path, ending, controller=one, inputs=[0.0]).read_bytes()
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize(
     ("inputs", "names"), [([0.4, -0.3], ["u.1", "u.2"]), ({"bend": 0.4, "lift": -0.3}, ["bend", "lift"])]

@@ -88,6 +88,7 @@ def test_model_exchange_with_cvode_is_the_adaptive_motion_of_simulate(case):
         assert found["closure_error"].max() < 1e-11
 
 
+@pytest.mark.slow
 def test_one_long_interval_is_many_short_ones(case):
     _, _, _, path = case
     with instances(path, "CoSimulation", "CoSimulation") as (a, b):

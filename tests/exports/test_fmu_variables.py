@@ -75,6 +75,7 @@ def test_quaternions_move_in_both_interfaces(tmp_path):
     assert np.abs(np.array(found[-1].tolist()[1:]) - run.q[-1][places]).max() < 1e-8
 
 
+@pytest.mark.slow
 def test_model_exchange_brings_a_state_that_drifted_back_to_the_closed_loops(linkage):
     _, q, path = linkage
     found = fmpy.simulate_fmu(str(path), stop_time=2.0, output_interval=0.01, fmi_type="ModelExchange", solver="Euler",

@@ -191,6 +191,7 @@ def test_a_body_without_mass_on_a_node_is_still_a_finding():
     assert model.notes[0].startswith("body 'vane': it moves and ends a chain but has no mass")
 
 
+@pytest.mark.slow
 def test_short_pieces_of_an_euler_bernoulli_beam_are_built():
     """Their rotary inertia about the axis exceeds the sum of the others, which such beams leave out."""
     model = arm(boom(pieces=60, modes={"torsion": 0}, nodes=None)).build()

@@ -26,6 +26,7 @@ def spun(flexible, share, duration=0.01, **options):
     return sl.simulate(model, v={"hub": rate}, duration=duration, step=1e-4, **options)
 
 
+@pytest.mark.slow
 def test_slow_spins_run_in_silence_faster_ones_warn_and_fast_ones_are_refused():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -140,6 +141,7 @@ def test_stiffening_of_one_load_is_not_stiffening_of_all():
     assert sl.flexible.from_matrices(FE, stiffening=forces, **options).stiffens("tip")
 
 
+@pytest.mark.slow
 def test_linear_models_and_gradients_judge_spin_as_runs_do():
     flexible = part()
     robot = sl.Dynamics(rotor(flexible))

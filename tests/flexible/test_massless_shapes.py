@@ -17,6 +17,7 @@ def made(body, basis="craig-bampton", tip=10, **options):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("basis", ["craig-bampton", "rubin", "guyan"])
 def test_torsion_of_a_lumped_beam_is_left_out_and_named(basis):
     modes = {} if basis == "guyan" else {"modes": 3}

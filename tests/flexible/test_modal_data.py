@@ -210,6 +210,7 @@ def spinning_frequencies(part, axis):
     return np.sqrt(eigh(0.5 * (K + K.T), M, eigvals_only=True))
 
 
+@pytest.mark.slow
 def test_constant_terms_are_level_0(held, tmp_path):
     part = loaded(tmp_path, held.text(orders=0))
     assert part.level == 0

@@ -48,6 +48,7 @@ def test_nodes_and_interfaces_agree():
     np.testing.assert_allclose(*(largest_turn(part.body.modal, eta) for part in parts), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_body_of_which_no_place_is_known_is_not_judged():
     part = from_frame({"root": 0}, "cantilever")
     robot = sl.Dynamics(sl.Builder("b", gravity=(0, 0, 0)).body("b", flexible=part).free("f", "world", "b").build())

@@ -122,6 +122,7 @@ def test_power_is_the_rate_of_energy(case):
     assert tau @ v == pytest.approx(rate, abs=1e-6 * max(np.abs(tau * v).sum(), abs(energy(0.0))))
 
 
+@pytest.mark.slow
 def test_closure_forces_and_reactions_go_with_the_torques():
     robot, q, v, a = motion("stewart")
     found = robot.solve_inverse(q, v, a)

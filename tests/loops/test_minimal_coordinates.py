@@ -126,6 +126,7 @@ def test_numbers_that_are_not_finite_are_told():
         few.inverse_dynamics(few.last[[0, 2]], [0, 0], [0, np.nan])
 
 
+@pytest.mark.slow
 def test_too_many_joints_are_told():
     robot, start = sl.Dynamics(zoo.three_pumas()), zoo.three_pumas_start()
     with says(InputError, "minimal_coordinates: 18 independent DoF are named (arm1_joint1, "):

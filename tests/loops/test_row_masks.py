@@ -112,6 +112,7 @@ def test_active_rows_by_names_make_kernels_answer_as_calls_by_names_do():
         robot.active_rows(near=[0.0])
 
 
+@pytest.mark.slow
 def test_one_arm_with_two_grasps_holds_by_one_of_them():
     """Both grasps of one pair of bodies: closed together, the second adds nothing."""
     model = fingers(1)

@@ -74,6 +74,7 @@ def test_lengths_told_in_millimetres_are_seen():
     assert "millimetres" in advice(f)
 
 
+@pytest.mark.slow
 def test_the_units_of_real_robots_are_believed_and_their_mistakes_found():
     """Robots of the wheel example-robot-data, right and with one unit wrong."""
     robots = _robots()

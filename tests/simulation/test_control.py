@@ -302,6 +302,7 @@ def test_a_planar_arm_is_controlled_in_its_plane():
     np.testing.assert_allclose(run["tip"].position[-1, [0, 2]], [x + wanted, z + wanted], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_controllers_add_up():
     model = sl.zoo.puma()
     both = control.together(

@@ -176,6 +176,7 @@ def switched() -> tuple[sl.Model, np.ndarray]:
     return opened.with_loop("a", "b", loop.kind, name="closing", switchable=True), start
 
 
+@pytest.mark.slow
 def test_a_law_of_closed_switchable_loops_refuses_a_run_that_opens_one():
     model, start = switched()
     law = control.gravity(model)

@@ -194,6 +194,7 @@ def test_a_one_way_clutch_holds_where_the_motion_turns_back():
 # ---- stops
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("integrator", "near"), INTEGRATORS)
 def test_a_rod_falls_on_the_stop_of_its_hinge_and_stays(integrator, near):
     length, mass, start, end = 1.1, 1.3, 0.8, -0.4

@@ -44,6 +44,7 @@ def test_the_plate_of_a_plane_robot_follows_a_line_and_turns():
     np.testing.assert_allclose([*T[:2, 3], np.arctan2(T[1, 0], T[0, 0])], [0.03, -0.02, 0.2], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_too_many_rotations_are_told_of_their_names():
     model, start = three_rrr()
     with says(InputError, "5 directions of 'plate' are to be controlled with 3 degrees of freedom"):

@@ -63,6 +63,7 @@ def test_statistics_over_time_are_those_of_the_closed_form():
     assert [found[n].attrs["units"] for n in ("top", "when", "energy", "speed")] == ["m", "s", "J", "m/s"]
 
 
+@pytest.mark.slow
 def test_statistics_of_runs_that_end_at_an_event_end_there():
     low = {"floor": lambda t, q, v: q["rail"] - 0.1}
     found = falling(vary={"q.rail": st.Uniform(0.2, 1.0)}, events=low).run().results()
@@ -174,6 +175,7 @@ def test_trajectories_are_kept_on_request():
     assert np.array_equal(found["v"].values[3], run.v[::100])
 
 
+@pytest.mark.slow
 def test_contacts_have_surfaces_of_their_own():
     b = sl.Builder("slider").body("box", 1.0, inertia=[0.01] * 3)
     box = b.free("base", "world", "box").build()

@@ -27,6 +27,7 @@ def test_a_run_has_the_same_bits_beside_any_neighbours(make):
         assert x.dtype == object or x[order].tobytes() == mixed[name].tobytes(), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [four_bar, arm])
 def test_a_rerun_alone_gives_the_numbers_of_the_study(make):
     study = make().run()

@@ -130,6 +130,7 @@ def test_inputs_of_other_names_or_in_another_order_are_another_study(tmp_path, i
         arm(store=tmp_path / "s", inputs=inputs).run()
 
 
+@pytest.mark.slow
 def test_what_is_kept_in_another_order_is_the_same_study(tmp_path):
     found = four_bar(store=tmp_path / "s").run().results()
     turned = dict(reversed(KEEP.items()))
@@ -271,6 +272,7 @@ def test_lost_outcomes_of_failed_runs_do_not_read_as_finished(tmp_path):
     assert study().run().failures() == failures
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [flip, lambda file: file.write_bytes(b"")])
 def test_a_damaged_mark_of_a_chunk_counts_as_none(tmp_path, damage):
     path = tmp_path / "s"

@@ -95,6 +95,7 @@ def test_a_run_goes_on_for_a_duration():
         bounces().continued()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("arm", [False, True])
 def test_times_without_any_body_have_an_audit_and_a_page(arm, tmp_path):

@@ -78,6 +78,7 @@ def test_a_ball_that_bounces_is_open_but_where_it_rests():
     near(rests.normal_force[-1], WEIGHT, 1e-9)
 
 
+@pytest.mark.slow
 def test_samples_keep_their_contacts():
     run = sliding_box()
     part = run[100:200]

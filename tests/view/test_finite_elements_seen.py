@@ -121,6 +121,7 @@ def test_the_surface_ends_where_the_frame_of_its_interface_is(stiffening, turn):
     assert np.abs(drawn.vertices(0)[root] - drawn.vertices(0, 0.0 * eta)[root]).max() < 1e-6
 
 
+@pytest.mark.slow
 def test_added_coordinates_of_the_second_order_are_small_and_their_kernel_is_the_same(stiffening):
     q = swung(stiffening, 0.02)[0]
     found = segments.surface_coordinates(stiffening, q)
@@ -165,6 +166,7 @@ def test_more_modes_are_combined_and_the_note_says_what_is_left_out(many, count,
         assert said < 1e-2  # a motion of few shapes loses nothing but what others take
 
 
+@pytest.mark.slow
 def test_the_note_of_a_page_without_a_run_says_nothing_of_its_motion(many):
     (note,) = pictured(still_run(many, many.neutral()))["notes"]
     assert re.fullmatch(r".* They leave out 0\.\d+ of displacements in which all modes have .*", note)
@@ -211,6 +213,7 @@ def test_surfaces_of_a_page_have_a_bounded_size(monkeypatch, model):
     assert faces <= 2 * 1200 // (3 * 8) < len(whole.faces)
 
 
+@pytest.mark.slow
 def test_surfaces_of_different_bodies_keep_their_meshes(soft):
     thin = soft.body(modes=0)
     b = sl.Builder("two").body("first", flexible=soft.body()).body("second", flexible=thin)

@@ -175,6 +175,7 @@ def _in_root(robot: sl.Dynamics, q: np.ndarray, node: str) -> np.ndarray:
     return root[:3, :3].T @ (place[:3, 3] - root[:3, 3])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pieces", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_deflection_is_the_nodes_displacement_in_the_roots_axes(pieces):
     model = boom(pieces=pieces, nodes={"half": 1.1})

@@ -231,6 +231,7 @@ def test_gains_that_steps_take_implicitly_are_fixed():
 # ---- events, stops, contacts
 
 
+@pytest.mark.slow
 def test_joints_stop_at_their_limits():
     joints = [replace(j, lower=(0.9,)) if j.name == "crank_hinge" else j for j in FOUR_BAR.joints]
     model = replace(FOUR_BAR, joints=tuple(joints))

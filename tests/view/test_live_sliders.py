@@ -53,6 +53,7 @@ def test_a_mechanism_without_gravity_can_have_some():
     assert live(gravity=False).data["gravity"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.8, 1.25])
 def test_a_length_changes_by_continuation(share):
     page = live([CRANK])

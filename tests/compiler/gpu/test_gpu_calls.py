@@ -25,6 +25,7 @@ def agrees(found, expected, bound: float = 1e-12) -> bool:
     return np.abs(found - expected).max() <= bound * np.abs(expected).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("count", "warps", "launch"),
     [

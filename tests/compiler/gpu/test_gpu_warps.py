@@ -96,6 +96,7 @@ def test_every_function_of_all_joints_agrees_with_the_cpu(name, function, warps)
     check(kernel, given, *answers(kernel, warp_kernel(plan, "double", Layout(kind), budget=budget), given))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", REAL)
 @pytest.mark.parametrize(
     ("kind", "warps", "groups"), [("rows", 3, 1), ("rows", 2, 2), ("columns", 2, 2), ("direct", 4, 1)]
@@ -152,6 +153,7 @@ def test_an_input_with_one_row_serves_all_states(kind):
     assert np.abs(found - expected).max() <= 1e-11 * np.abs(expected).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [32, 33, 64, 70])
 @pytest.mark.parametrize(("name", "function"), [("stewart", "forward_dynamics"), ("quadruped", "mass_matrix")])
 def test_rows_that_one_warp_turns_in_shared_memory_agree_with_the_cpu(name, function, count):

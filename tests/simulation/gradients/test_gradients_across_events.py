@@ -432,6 +432,7 @@ def test_events_without_a_derivative_are_refused_with_the_moment(events, words):
     assert "t = " in str(error.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("times", "words"),
     [
