@@ -31,6 +31,7 @@ from spanloop.simulation.simulate import robot_of, with_stiffness
 RUNS, STEPS, H = 5, 20, 1e-3
 CASES = {
     "tree": lambda: (sl.zoo.puma(), None, "rk4", {}),
+    "long tree": lambda: (sl.zoo.chain(101), None, "rk4", {}),  # loops over links, whose records are far
     "free base": lambda: (sl.zoo.quadruped(), None, "rk4", {"contacts": "ignore"}),
     "loop": lambda: (sl.zoo.four_bar(), sl.zoo.four_bar_start(), "rk4", {}),
     "midpoint": lambda: (sl.zoo.four_bar(), sl.zoo.four_bar_start(), "midpoint", {}),

@@ -35,11 +35,13 @@ from spanloop.algorithms.closed.closure_kinematics import (
     masks,
 )
 from spanloop.algorithms.contact.points import ContactPoints, gaps
+from spanloop.compiler.lower import CannotLoop, Looped
 from spanloop.contacts.contact_arrays import COEFFICIENTS, RECORDED, TORQUES
 from spanloop.contacts.geometry_check import OVERLAP
 from spanloop.contacts.mechanics import ContactMechanics
 from spanloop.errors import InputError, Reason, Refusal, StateError
 from spanloop.kernels import KernelSpec, content
+from spanloop.kernels.lowering import looped_plan
 from spanloop.kernels.on_scalars import CLOSURE_INPUTS
 from spanloop.math.scalar import absolute, sqrt, where
 from spanloop.math.symmetric import PIVOT_TOLERANCE
@@ -61,6 +63,7 @@ FREQUENCY = 50.0  # rad/s, of the feedback of closure errors, if no gains are gi
 SINGULAR = 1e-8  # a margin below this is a singular configuration
 SINGLE_SINGULAR = 1e-4  # the same in single precision, where rounding is 6e-8 of what the margin is a share of
 SLIP = 1e-2  # rad/s or m/s: where Coulomb friction has 71 % of its strength
+LOOPED = 100  # links beyond which accelerations in steps are loops over links
 ROUNDS = 2  # corrections of position after a step, all with one set of factors
 
 Arrays = Mapping[str, Sequence[Any]]
@@ -272,6 +275,23 @@ class System:
         """a (nv), and pairs of which the first must be less for a to be valid."""
         a, pairs = self._forward.compute(self._of(self._forward, self._loaded(x)))
         return self._slowed(self.of_present_bodies(a, x), x), [*pairs, *self._parameter_demands(x)]
+
+    @cached_property
+    def looped_forward(self) -> Looped | None:
+        """Forward dynamics as loops over the links of a long tree; None where the accelerations are more than that."""
+        spec = self._forward
+        if len(spec.program[0].links) <= LOOPED or self.live or self.varied or self.decay is not None:
+            return None
+        if self.switching and self.switching.bodies:
+            return None
+        try:
+            return looped_plan(spec)
+        except CannotLoop:
+            return None
+
+    def loading(self, x: Arrays) -> list[Any]:
+        """Torques (nv) on which forward dynamics of a stage depend."""
+        return list(self._loaded(x)["tau"])
 
     def _slowed(self, a: list[Any], x: Arrays) -> list[Any]:
         """Accelerations a − c v: M (a − c v) = M a − c M v, and closed loops stay closed, for J v = 0."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from spanloop.compiler.trace import (
     ADD,
+    CONSTANT,
     COSINE,
     DIVIDE,
     MULTIPLY,
@@ -149,6 +150,20 @@ def live(roots: Sequence[Expression]) -> list[Expression]:
                     wanted[x.index] = 1
     out.reverse()
     return out
+
+
+def copied(outputs: Sequence[Output], graph: Graph, known: Mapping[int, Expression]) -> list[Output]:
+    """The outputs in another graph; known: {index of a node: what stands for it there}, for inputs at least."""
+    found = dict(known)
+    for n in live([x for x in outputs if isinstance(x, Expression)]):
+        operands = [x.index for x in (n.a, n.b, n.c) if x is not None]
+        if n.index in found:
+            continue
+        if n.op == CONSTANT:
+            found[n.index] = graph.constant(n.value)
+        elif operands and all(k in found for k in operands):  # what is left is behind nodes that are known
+            found[n.index] = graph.node(n.op, *(found[k] for k in operands))
+    return [found[x.index] if isinstance(x, Expression) else x for x in outputs]
 
 
 def traced_inputs(inputs: Sequence[tuple[str, int]]) -> dict[str, list[Expression]]:

@@ -65,6 +65,15 @@ class For:
 
 
 @dataclass(frozen=True)
+class OneOf:
+    """Of several calls the one whose number stands in `table` at a counter of a loop around this."""
+
+    counter: str
+    table: tuple[int, ...]
+    calls: tuple[Call, ...]
+
+
+@dataclass(frozen=True)
 class Log:
     """A row of a run's log, the numbers of `arrays`, where the only number of array `flag` is positive."""
 
@@ -114,7 +123,7 @@ class Repeat:
 
 
 Bound = int | tuple[str, int]
-Item = Call | For | Repeat | When
+Item = Call | For | OneOf | Repeat | When
 
 
 @dataclass(frozen=True)
@@ -143,10 +152,14 @@ class Schedule:
         """How many numbers these arrays hold together."""
         return sum(self.sizes[n] for n in names)
 
+    def items(self) -> Iterator[Item]:
+        """All parts in order, loops and conditions before what is in them."""
+        for x in (*self.begin, *self.advance):
+            yield from _items_of(x)
+
     def calls(self) -> Iterator[Call]:
         """All calls in order, those of loops once."""
-        for x in (*self.begin, *self.advance):
-            yield from calls_of(x)
+        yield from (x for x in self.items() if isinstance(x, Call))
 
     def plans(self) -> list[Plan]:
         """Every plan once, in the order of first use."""
@@ -197,12 +210,15 @@ def _inner(x: Item) -> tuple[Item, ...]:
     return (*x.calls, *x.between) if isinstance(x, Repeat) else x.calls
 
 
+def _items_of(x: Item) -> Iterator[Item]:
+    yield x
+    for inner in _inner(x):
+        yield from _items_of(inner)
+
+
 def calls_of(x: Item) -> Iterator[Call]:
     """All calls of a part of a step in order, those of loops once."""
-    if isinstance(x, Call):
-        yield x
-    for inner in _inner(x):
-        yield from calls_of(inner)
+    yield from (y for y in _items_of(x) if isinstance(y, Call))
 
 
 def _logs(x: Item) -> Iterator[Log]:
@@ -220,6 +236,9 @@ def _operations(x: Item, counters: Mapping[str, float] | None = None) -> int:
         first, end = (b if isinstance(b, int) else counters[b[0]] + b[1] for b in (x.first, x.end))
         inner = {**counters, x.counter: (first + end - 1) / 2}
         return round(max(0.0, end - first) * sum(_operations(c, inner) for c in x.calls))
+    if isinstance(x, OneOf):
+        each = [_operations(c, counters) for c in x.calls]
+        return round(sum(each[k] for k in x.table) / len(x.table))
     once = sum(_operations(c, counters) for c in x.calls)
     return x.turns * once if isinstance(x, Repeat) else once
 
@@ -239,7 +258,9 @@ def _lines(x: Item) -> Iterator[str]:
         yield f"log {', '.join(x.log.arrays)} where {x.log.flag} > 0"
 
 
-def _loop(x: For | Repeat | When) -> str:
+def _loop(x: For | OneOf | Repeat | When) -> str:
+    if isinstance(x, OneOf):
+        return f"where table[{x.counter}] names it"
     if isinstance(x, When):
         return f"when {x.flag} > 0"
     if isinstance(x, Repeat):

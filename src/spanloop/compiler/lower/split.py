@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from spanloop.compiler.lower.plan import Output, Plan, live, traced_inputs
+from spanloop.compiler.lower.plan import Output, Plan, copied, live, traced_inputs
 from spanloop.compiler.trace import CONDITIONS, CONSTANT, INPUT, NEGATE, Expression
 
 FACTORS = "factors"
@@ -39,9 +39,10 @@ def split(plan: Plan, applied: Sequence[str], early: int = 0) -> tuple[Plan, Pla
     first = replace(first, nodes=tuple(tested), demand_flags=plan.demand_flags)
 
     given = traced_inputs([(FACTORS, len(crossing)), *((n, dict(plan.inputs)[n]) for n in applied)])
-    place = {x.index: k for k, x in enumerate(crossing)}
-    copies = _copies(after, given[FACTORS], place, [x for n in applied for x in given[n]], n_kept)
-    found = [copies[x.index] if isinstance(x, Expression) else x for x in after]
+    inputs = [x for n in applied for x in given[n]]
+    known = {x.index: y for x, y in zip(plan.arguments[n_kept:], inputs, strict=True)}
+    known |= {x.index: y for x, y in zip(crossing, given[FACTORS], strict=True)}
+    found = copied(after, (given[FACTORS] or inputs)[0].graph, known)
     return first, Plan.of(plan.name, given, (len(found),), found)
 
 
@@ -77,22 +78,3 @@ def _crossing(outputs: Sequence[Output], later: set[int]) -> list[Expression]:
     for y in roots:
         need(y)
     return [found[k] for k in sorted(found)]
-
-
-def _copies(
-    outputs: Sequence[Output], factors: list[Expression], place: dict[int, int], inputs: list[Expression], n_kept: int
-) -> dict[int, Expression]:
-    """The nodes of the second part in a graph of its own, by their number in the plan."""
-    graph = (factors or inputs)[0].graph
-    known: dict[int, Expression] = {}
-    for n in live([x for x in outputs if isinstance(x, Expression)]):
-        operands = [x.index for x in (n.a, n.b, n.c) if x is not None]
-        if n.index in place:
-            known[n.index] = factors[place[n.index]]
-        elif n.op == CONSTANT:
-            known[n.index] = graph.constant(n.value)
-        elif n.op == INPUT and n.value >= n_kept:
-            known[n.index] = inputs[int(n.value) - n_kept]
-        elif operands and all(k in known for k in operands):  # others belong to the first part alone
-            known[n.index] = graph.node(n.op, *(known[k] for k in operands))
-    return known

@@ -17,6 +17,7 @@ from spanloop.compiler.lower.schedule import (
     For,
     Item,
     Log,
+    OneOf,
     Place,
     Repeat,
     Schedule,
@@ -119,6 +120,8 @@ class CSchedule:
                 lines.append(f"{'    ' * (depth + 1)}{loop} {{\n")
                 self._inside(x.calls, lines, depth + 1)
                 lines.append(f"{'    ' * (depth + 1)}}}\n{'    ' * depth}}}\n")
+            elif isinstance(x, OneOf):
+                lines += self._one_of(x, "    " * depth)
             else:
                 lines += self._call(x, "    " * depth)
         return lines, done
@@ -130,6 +133,12 @@ class CSchedule:
         lines += [f"{indent}int {x};\n" for x in done]
         lines += inner
         lines += [f"{indent}(void){x};\n" for x in done]
+
+    def _one_of(self, x: OneOf, indent: str) -> list[str]:
+        lines = [f"{indent}switch ({self.tables[x.table]}[{_counter(x.counter)}]) {{\n"]
+        for k, c in enumerate(x.calls):
+            lines += [f"{indent}case {k}:\n", *self._call(c, indent + "    "), f"{indent}    break;\n"]
+        return [*lines, f"{indent}}}\n"]
 
     def _repeat(self, r: Repeat, lines: list[str], depth: int) -> list[str]:
         self._loops += 1

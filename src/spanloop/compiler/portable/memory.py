@@ -10,9 +10,8 @@ from spanloop.compiler.lower.schedule import (
     TIME,
     Block,
     Call,
-    Item,
+    OneOf,
     Place,
-    Repeat,
     Schedule,
     When,
     array_of,
@@ -82,28 +81,21 @@ def _moved(place: Place, array: str) -> Place:
 
 
 def tables(schedule: Schedule) -> list[tuple[int, ...]]:
-    """Tables of the blocks that calls read and write, each once."""
+    """Tables of the blocks that calls read and write, and of choices between calls, each once."""
     found = dict.fromkeys(
         stride for place in _places(schedule) if isinstance(place, Block) for _, stride in place.at
         if isinstance(stride, tuple)
     )  # fmt: skip
-    return list(found)
+    return list(found | dict.fromkeys(x.table for x in schedule.items() if isinstance(x, OneOf)))
 
 
 def _places(schedule: Schedule) -> Iterator[Place]:
     """All places that calls read and write, and the flags of conditional ones."""
-
-    def of(x: Item) -> Iterator[Place]:
+    for x in schedule.items():
         if isinstance(x, Call):
             yield from (*x.reads, *x.writes)
-            return
-        if isinstance(x, When):
+        elif isinstance(x, When):
             yield x.flag
-        for inner in (*x.calls, *(x.between if isinstance(x, Repeat) else ())):
-            yield from of(inner)
-
-    for x in (*schedule.begin, *schedule.advance):
-        yield from of(x)
 
 
 def _size(schedule: Schedule, place: Place) -> int:

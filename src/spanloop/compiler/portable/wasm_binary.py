@@ -13,11 +13,12 @@ PAGE = 65536  # bytes
 F64_ADD, F64_SUB, F64_MUL, F64_DIV = b"\xa0", b"\xa1", b"\xa2", b"\xa3"
 F64_ABS, F64_NEG, F64_SQRT = b"\x99", b"\x9a", b"\x9f"
 F64_EQ, F64_LT, F64_GT, F64_LE, F64_GE = b"\x61", b"\x63", b"\x64", b"\x65", b"\x66"
-I32_ADD, I32_MUL, I32_AND, I32_OR, I32_EQZ, I32_LT, I32_GE = (
+I32_ADD, I32_MUL, I32_AND, I32_OR, I32_EQ, I32_EQZ, I32_LT, I32_GE = (
     b"\x6a",
     b"\x6c",
     b"\x71",
     b"\x72",
+    b"\x46",
     b"\x45",
     b"\x48",
     b"\x4e",

@@ -17,7 +17,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from spanloop.compiler.lower.plan import Plan
-from spanloop.compiler.lower.schedule import Bound, Call, For, Item, Log, Place, Repeat, Schedule, When, following
+from spanloop.compiler.lower.schedule import (
+    Bound,
+    Call,
+    For,
+    Item,
+    Log,
+    OneOf,
+    Place,
+    Repeat,
+    Schedule,
+    When,
+    following,
+)
 from spanloop.compiler.portable import wasm_binary as w
 from spanloop.compiler.portable.memory import (
     LOG,
@@ -186,6 +198,8 @@ class _Steps:
                 code += self._number(x.flag) + w.f64(0.0) + w.F64_GT + w.IF + inner + w.END
             elif isinstance(x, For):
                 code += self._for(x)
+            elif isinstance(x, OneOf):
+                code += self._one_of(x)
             else:
                 code += self._call(x)
         return code, done
@@ -199,6 +213,12 @@ class _Steps:
         leave = w.get(c) + end + w.I32_GE + w.branch_if(1)
         again = w.get(c) + w.i32(1) + w.I32_ADD + w.put(c) + w.branch(0)
         return first + w.put(c) + w.BLOCK + w.LOOP + leave + inner + again + w.END + w.END
+
+    def _one_of(self, x: OneOf) -> bytes:
+        entry = w.get(self.counters[x.counter]) + w.i32(4) + w.I32_MUL + w.load_word(self.table_places[x.table])
+        chosen = self._new()
+        cases = (w.get(chosen) + w.i32(k) + w.I32_EQ + w.IF + self._call(c) + w.END for k, c in enumerate(x.calls))
+        return entry + w.put(chosen) + b"".join(cases)
 
     def _repeat(self, r: Repeat) -> tuple[bytes, list[int]]:
         own, turn = self._new(), self._new()

@@ -29,6 +29,7 @@ from spanloop.compiler.lower.schedule import (
     For,
     Item,
     Log,
+    OneOf,
     Place,
     Repeat,
     Schedule,
@@ -251,6 +252,8 @@ class _Loop:
             else:
                 self._line(f"%m{k} = alloca [{max(size, 1)} x {self.t.value}], align 64")
         self.memory = {name: f"%m{k}" for k, name in enumerate(self.schedule.sizes)}
+        if any(self.schedule.sizes[n] > LONG for n in self.schedule.committed):
+            self._line(f"%outside = alloca {self.t.value}, align 64")
         copied = sorted({n for c in self.schedule.calls() for n in self._copied(c)})
         for k, name in enumerate(copied):
             self._line(f"%copy{k} = alloca [{self.schedule.sizes[name]} x {self.t.value}], align 64")
@@ -289,9 +292,7 @@ class _Loop:
             if isinstance(stride, int):
                 term = self._new(f"mul i64 {self.counters[counter]}, {stride}")
             else:
-                table = self.tables.setdefault(stride, f"@table{len(self.tables)}")
-                entry = self._new(f"getelementptr i64, ptr {table}, i64 {self.counters[counter]}")
-                term = self._new(f"load i64, ptr {entry}")
+                term = self._entry(stride, self.counters[counter])
             at = self._new(f"add i64 {at}, {term}")
         return self._new(f"getelementptr {self.t.value}, ptr {self.memory[place.array]}, i64 {at}")
 
@@ -443,12 +444,30 @@ class _Loop:
                 self._when(x)
             elif isinstance(x, For):
                 self._for(x)
+            elif isinstance(x, OneOf):
+                self._one_of(x)
             else:
                 self._call(x)
         return done
 
     def _for(self, f: For) -> None:
         self._loop(f.counter, self._bound(f.first), self._bound(f.end), lambda: self._all(f.calls))
+
+    def _one_of(self, x: OneOf) -> None:
+        self.loops += 1
+        k, chosen = self.loops, self._entry(x.table, self.counters[x.counter])
+        cases = " ".join(f"i64 {j}, label %case{k}.{j}" for j in range(1, len(x.calls)))
+        self._line(f"switch i64 {chosen}, label %case{k}.0 [{cases}]")
+        for j, c in enumerate(x.calls):
+            self._begin(f"case{k}.{j}")
+            self._call(c)
+            self._line(f"br label %chosen{k}")
+        self._begin(f"chosen{k}")
+
+    def _entry(self, table: tuple[int, ...], counter: str) -> str:
+        """The entry of a table at a counter."""
+        name = self.tables.setdefault(table, f"@table{len(self.tables)}")
+        return self._new(f"load i64, ptr {self._new(f'getelementptr i64, ptr {name}, i64 {counter}')}")
 
     def _loop(self, counter: str, first: str, end: str, inside: Callable[[], Any]) -> None:
         """What `inside` writes, for each value of a counter from first to end − 1."""
@@ -528,13 +547,15 @@ class _Loop:
     def _commit(self, converged: list[str]) -> None:
         """The next state takes the place of the state in runs whose step ended well."""
         s, t = self.schedule, self.t
-        columns = self._columns(s.committed)
+        short = [n for n in s.committed if s.sizes[n] <= LONG]
+        long = [n for n in s.committed if s.sizes[n] > LONG]
+        columns = self._columns(short)
         after = [self._get(following(n), j) for n, j in columns]
         kept = self._truth(True)
         for (n, _), x in zip(columns, after, strict=True):
-            limit = t.constant((FINITE if n in s.unbounded else LARGEST)[t.real])
-            size = self._new(f"call {t.value} @llvm.fabs.{t.suffix}({t.value} {x})")
-            kept = self._new(f"and {t.truth} {kept}, {self._new(f'fcmp olt {t.value} {size}, {limit}')}")
+            kept = self._new(f"and {t.truth} {kept}, {self._in_range(n, x)}")
+        for n in long:
+            kept = self._new(f"and {t.truth} {kept}, {self._all_in_range(n)}")
         on = self._truth(True)
         for n, j in self._columns((s.halt,) if s.halt else ()):
             well = self._new(f"fcmp oge {t.value} {self._get(n, j)}, {t.constant(0.0)}")
@@ -544,7 +565,7 @@ class _Loop:
             done = self._new(f"and {t.truth} {done}, {x}")
         fine = self._new(f"and {t.truth} {self._new(f'and {t.truth} {kept}, {on}')}, {done}")
         self._line(f"%alive.next = and {t.truth} %alive, {fine}")
-        self._replace(columns, after)
+        self._replace(columns, after, long)
         one = self._new(f"zext {t.truth} %alive.next to {self._vector('i64')}")
         self._line(f"%count.next = add {self._vector('i64')} %count, {one}")
         bits = "%bits"
@@ -556,19 +577,60 @@ class _Loop:
         self._line(f"%bits.next = or {self._vector('i8')} {bits}, {self._zero('i8')}")
         self._line("%s.next = add i64 %s, 1")
 
-    def _replace(self, columns: Sequence[tuple[str, int]], after: Sequence[str]) -> None:
-        """Numbers of the state by others where a step ended well; a run that is alone needs the old ones no more."""
+    def _in_range(self, name: str, x: str) -> str:
+        """Whether a number of an array of the state is finite and not too large."""
+        t = self.t
+        limit = t.constant((FINITE if name in self.schedule.unbounded else LARGEST)[t.real])
+        size = self._new(f"call {t.value} @llvm.fabs.{t.suffix}({t.value} {x})")
+        return self._new(f"fcmp olt {t.value} {size}, {limit}")
+
+    def _all_in_range(self, name: str) -> str:
+        """The same of all next numbers of a long array, in a loop."""
+        t, worst = self.t, "%outside"
+
+        def one() -> None:
+            fine = self._in_range(name, self._get(Block(following(name), 1, (("column", 1),)), 0))
+            before = self._new(f"load {t.value}, ptr {worst}, align {t.size}")
+            mark = self._new(f"select {t.truth} {fine}, {t.value} {before}, {t.value} {t.constant(1.0)}")
+            self._line(f"store {t.value} {mark}, ptr {worst}, align {t.size}")
+
+        self._line(f"store {t.value} {t.constant(0.0)}, ptr {worst}, align {t.size}")
+        self._loop("column", "0", str(self.schedule.sizes[name]), one)
+        found = self._new(f"load {t.value}, ptr {worst}, align {t.size}")
+        return self._new(f"fcmp oeq {t.value} {found}, {t.constant(0.0)}")
+
+    def _replace(self, columns: Sequence[tuple[str, int]], after: Sequence[str], long: Sequence[str]) -> None:
+        """Numbers of the state by others where a step ended well; a run that is alone needs the old ones no more.
+
+        columns: of short arrays, with what takes their place; long: arrays that are replaced in loops.
+        """
         t = self.t
         if self.shares and t.width == 1:
             self._line("br i1 %alive.next, label %replace, label %replaced")
             self._begin("replace")
             for (n, j), x in zip(columns, after, strict=True):
                 self._put(n, j, x)
+            self._each(long, lambda place, x: x)
             self._line("br label %replaced")
             self._begin("replaced")
             return
+
+        def chosen(place: Place, j: int, x: str) -> str:
+            return self._new(f"select {t.truth} %alive.next, {t.value} {x}, {t.value} {self._get(place, j)}")
+
         for (n, j), x in zip(columns, after, strict=True):
-            self._put(n, j, self._new(f"select {t.truth} %alive.next, {t.value} {x}, {t.value} {self._get(n, j)}"))
+            self._put(n, j, chosen(n, j, x))
+        self._each(long, lambda place, x: chosen(place, 0, x))
+
+    def _each(self, names: Sequence[str], value: Callable[[Place, str], str]) -> None:
+        """value(place, next number) for every number of long arrays, in loops."""
+        for name in names:
+
+            def one(name: str = name) -> None:
+                place, after = (Block(n, 1, (("column", 1),)) for n in (name, following(name)))
+                self._put(place, 0, value(place, self._get(after, 0)))
+
+            self._loop("column", "0", str(self.schedule.sizes[name]), one)
 
     def _keep(self) -> None:
         """Keep the state that calls change themselves, if a run of the group has ended in an earlier step."""

@@ -135,7 +135,8 @@ class DifferentiatedRun:
 
     def schedule(self) -> Schedule:
         """The step without conditions that end a run: a run that is differentiated has met none."""
-        return schedule(self.problem.system, _none(self.problem.events), self.integrator.name, self.integrator.dtype)
+        taken = self.problem.system, _none(self.problem.events), self.integrator.name, self.integrator.dtype
+        return schedule(*taken, unrolled=True)
 
     def compiled(self, kind: str, make: Callable[[], Schedule], ends: bool = False) -> AnyRollout:
         """The rollout of a schedule that is derived from the step; kind: names it; ends: conditions end a run."""

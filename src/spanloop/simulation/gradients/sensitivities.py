@@ -251,7 +251,8 @@ class _TangentRun:
         constant = ("u",) if run.inputs_are_constant and "u" in self._wrt else ()
 
         def make() -> Schedule:
-            found = schedule(run.problem.system, run.problem.events, run.integrator.name, run.integrator.dtype)
+            taken = run.problem.system, run.problem.events, run.integrator.name, run.integrator.dtype
+            found = schedule(*taken, unrolled=True)
             return tangent(found, self._wrt, ("q", run.velocity), self.columns, constant, run.integrator.dtype)
 
         return run.compiled(f"sensitivities|{self._wrt}|{self.columns}|{constant}", make, ends=True)

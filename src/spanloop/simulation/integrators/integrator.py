@@ -116,12 +116,19 @@ def _is_positive(x: object) -> bool:
     return math.isfinite(x) and bool(x > 0.0)
 
 
-def schedule(system: System, events: Events, name: str, dtype: str, compact: bool = False) -> Schedule:
-    """The schedule of one step of an integrator with fixed steps; compact: of shorter code that takes longer."""
+def schedule(
+    system: System, events: Events, name: str, dtype: str, compact: bool = False, unrolled: bool = False
+) -> Schedule:
+    """The schedule of one step of an integrator with fixed steps.
+
+    compact: of shorter code that takes longer; unrolled: without loops over the links of long trees.
+    """
     system = _taken_implicitly(system, name)
     if dtype == "float32":
         system = replace(system, single=True)
-    builder = ScheduleBuilder(system, events, dtype, implicit.linearized if system.implicit else None, compact)
+    builder = ScheduleBuilder(
+        system, events, dtype, implicit.linearized if system.implicit else None, compact, unrolled
+    )
     FIXED_STEP[name](builder)
     return builder.schedule()
 

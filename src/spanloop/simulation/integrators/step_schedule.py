@@ -24,8 +24,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from spanloop.compiler.lower import Block, Call, Plan, Repeat, Schedule, Stage, When, unrolled, with_demands_in_output
-from spanloop.compiler.lower.schedule import following
+from spanloop.compiler.lower import (
+    Block,
+    Call,
+    LoopedCalls,
+    Plan,
+    Repeat,
+    Schedule,
+    Stage,
+    When,
+    unrolled,
+    with_demands_in_output,
+)
+from spanloop.compiler.lower.schedule import Item, following
 from spanloop.contacts import contact_arrays
 from spanloop.contacts.contact_arrays import TORQUES
 from spanloop.contacts.contact_step import ContactStep
@@ -94,10 +105,17 @@ class ScheduleBuilder:
     compact: corrections of positions and of velocities are calls of one plan, and accelerations of another, at the
     start of a step too: half the code, and a fifth more operations in a step. `begin` then also fills ACTING and, with
     loops, ROW_FORCES. Of explicit steps, of trees and of loops that are projected.
+    unrolled: calls on whole arrays alone, also where accelerations of long trees would be loops over links.
     """
 
     def __init__(
-        self, system: System, events: Events, dtype: str, linearize: Callable | None = None, compact: bool = False
+        self,
+        system: System,
+        events: Events,
+        dtype: str,
+        linearize: Callable | None = None,
+        compact: bool = False,
+        unrolled: bool = False,
     ):
         self.compact = compact and linearize is None and (system.projects or not system.has_loops)
         self.system, self.events, self.dtype, self.linearize = system, events, dtype, linearize
@@ -112,12 +130,16 @@ class ScheduleBuilder:
         self.begin: list[Call] = []
         self._calls: list[Any] = []
         self._accelerate: Plan | None = None
+        self._looped: LoopedCalls | None = None
         self._shared: dict[str, Plan] = {}
         self._waits: list[str] = []  # arrays of repetitions that are positive if one does not converge
         if self.compact:
             self._begin_compact()
         elif system.keeps_closed:
             self._begin()
+        elif not unrolled and linearize is None and system.looped_forward:
+            self._looped = LoopedCalls(system.looped_forward, Stage(self.sizes))
+            self.begin += self._looped.numbers
 
     @cached_property
     def contacts(self) -> ContactStep | None:
@@ -138,12 +160,25 @@ class ScheduleBuilder:
 
     def accelerate(self, t: str, q: str, v: str, a: str, *stage: str) -> None:
         """Add a = acceleration at time t in state q, v; stage: toward, before, push of an implicit step."""
+        if self._looped:
+            self._calls += self._loops_over_links(self._looped, t, q, v, a)
+            return
         if a == "a1" and self.begin:
             return  # computed with the velocity at the start of the step
         self._calls.append(self._acceleration(t, q, v, a, *stage))
         if self.system.minimal:
             solved = ("q.solved", "v.solved", "left")
             self.call("take", (*solved, "worst"), {q: self.nq, v: self.nv, "worst": 1}, minimal.take)
+
+    def _loops_over_links(self, looped: LoopedCalls, t: str, q: str, v: str, a: str) -> list[Item]:
+        """The same for a long tree: the torques, then forward dynamics link by link."""
+        expected = (TORQUES,) if self.system.contacts else ()
+        names = ("t", "q", "v", "u", "z", *self.system.parameters, *expected)
+        sizes = self.system.sizes | dict.fromkeys(expected, self.nv)
+        plan = self.shared("load", names, {n: sizes[n] for n in names}, lambda x: ((self.system.loading(x),), ()))
+        self.sizes.update({"tau": self.nv, a: self.nv})
+        call = Call(plan, (t, q, v, "u", "z", *self.system.parameters, *expected), ("tau",))
+        return [call, *looped.items({"q": q, "v": v, "tau": "tau"}, a)]
 
     def _acceleration(self, t: str, q: str, v: str, a: str, *stage: str) -> Call:
         """The call of the plan of accelerations."""

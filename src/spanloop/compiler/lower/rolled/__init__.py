@@ -8,7 +8,8 @@ each other is found by assuming the most and taking back what a trace refutes, u
 Nothing here knows what the links are: steps are functions, links are values that can be taken apart.
 """
 
+from spanloop.compiler.lower.rolled.calls import LoopedCalls
 from spanloop.compiler.lower.rolled.ir import CannotLoop, Looped, Pass, Step, Tree
 from spanloop.compiler.lower.rolled.lower import looped
 
-__all__ = ["CannotLoop", "Looped", "Pass", "Step", "Tree", "looped"]
+__all__ = ["CannotLoop", "Looped", "LoopedCalls", "Pass", "Step", "Tree", "looped"]
