@@ -102,6 +102,20 @@ def test_a_triangle_of_a_whole_matrix_is_named_as_that(files):
     refused(FileError, "has no mirror image", "expected a symmetric matrix, both of its triangles", path="half.npz")
 
 
+def test_options_of_matrix_input_are_followed_or_refused(files):
+    keys = KEYS[:2]
+    (files / "k.mtx").write_text(write.abaqus_labelled(np.array([[2.0, 1.0], [1.0, 2.0]]), keys))
+    entries = (files / "k.mtx").read_text()
+    for head, said in (
+        ("*MATRIX INPUT, NAME=M, TYPE=UNSYMMETRIC\n", "has no mirror image; expected a symmetric matrix, both of its"),
+        ("*MATRIX INPUT, NAME=M, SCALE FACTOR=two\n", "m.mtx:1: SCALE FACTOR of *MATRIX INPUT is 'TWO'"),
+        ("*MATRIX INPUT, NAME=M, INPUT=a.mtx\n", "m.mtx:1: INPUT=A.MTX of *MATRIX INPUT is not supported"),
+        (f"*MATRIX INPUT, NAME=K\n{entries}*MATRIX INPUT, NAME=M\n", "m.mtx:7: a second *MATRIX INPUT"),
+    ):
+        (files / "m.mtx").write_text(head + entries)
+        refused(FileError, said, mass="m.mtx", stiffness="k.mtx", nodes="body.bdf")
+
+
 def test_one_matrix_is_not_mass_and_stiffness(files):
     same = {"path": "two.op4", "nodes": "body.bdf", "mass_name": "KAA", "stiffness_name": "KAA"}
     refused(InputError, "matrix 'KAA' would be the mass and the stiffness", **same)

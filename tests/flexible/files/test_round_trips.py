@@ -121,6 +121,23 @@ def test_abaqus_coordinates(tmp_path):
     check(loaded(mass=mass, stiffness=stiffness, nodes=input_file(tmp_path, c), dofs="123"), c)
 
 
+def test_the_scale_factor_of_matrix_input_multiplies_the_entries(tmp_path):
+    c = case(8, components=3)
+    head = "*MATRIX INPUT, NAME=MASS1, SCALE FACTOR=4., TYPE=SYMMETRIC\n"
+    mass = put(tmp_path, "m.mtx", head + write.abaqus_labelled(c.mass / 4.0, c.keys))
+    stiffness = put(tmp_path, "k.mtx", "*Matrix Input, name=K1\n" + write.abaqus_labelled(c.stiffness, c.keys))
+    check(loaded(mass=mass, stiffness=stiffness, nodes=input_file(tmp_path, c)), c)
+
+
+def test_a_substructure_of_unsym_has_its_stiffness_whole_and_its_mass_to_the_diagonal(tmp_path):
+    c = case(9, components=3)
+    before, _, after = write.substructure(c.stiffness, c.mass, c.keys).partition("*MATRIX,TYPE=STIFFNESS\n")
+    columns = "".join(", ".join(f"{x:.16e}" for x in column) + ",\n" for column in c.stiffness.T)
+    text = before.replace("LINEAR", "LINEAR, UNSYM") + "*MATRIX,TYPE=STIFFNESS\n" + columns
+    path = put(tmp_path, "sub.mtx", text + after[after.index("*MATRIX,TYPE=MASS") :])
+    check(loaded(path, nodes=input_file(tmp_path, c)), c)
+
+
 @pytest.mark.parametrize("components", [3, 6])
 def test_abaqus_substructure(components, tmp_path):
     c = case(6, components)
