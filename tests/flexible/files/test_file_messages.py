@@ -143,6 +143,27 @@ def test_other_matrices_of_a_file_need_not_be_symmetric(files):
     )
 
 
+def test_numbers_that_fortran_reads_as_others_than_printed_are_refused(files):
+    plain = write.harwell_boeing(STIFFNESS)
+    (files / "m.rsa").write_text(write.harwell_boeing(MASS))
+    for form, number, said in (
+        ("(2P,3F26.8) ", "300.00000000", "k.rsa:9: '300.00000000' is without an exponent"),
+        ("(3F26.4)    ", "30000", "k.rsa:9: '30000' is without a decimal point"),
+        ("(1P,3E26.16)", "3E0", "k.rsa:9: '3E0' is without a decimal point"),
+    ):
+        text = plain.replace("(1P,3E26.16)", form).replace(f"{3.0:26.16E}", f"{number:>26}")
+        (files / "k.rsa").write_text(text)
+        refused(FileError, said, mass="m.rsa", stiffness="k.rsa", nodes="body.bdf")
+
+
+def test_numbers_of_a_format_without_exponent_are_read(files):
+    (files / "m.rsa").write_text(write.harwell_boeing(MASS))
+    text = write.harwell_boeing(STIFFNESS).replace("(1P,3E26.16)", "(3F26.8)    ")
+    (files / "k.rsa").write_text(text.replace(f"{3.0:26.16E}", f"{3.0:26.8f}"))
+    body = sl.flexible.load(mass="m.rsa", stiffness="k.rsa", nodes="body.bdf")
+    assert (body.stiffness.toarray() == STIFFNESS).all()
+
+
 def test_coordinate_systems_that_are_not_rectangular(files):
     (files / "c.bdf").write_text("CORD2C,5,,0.,0.,0.,0.,0.,1.\n,1.,0.,0.\nGRID,1,5,1.,90.,0.\nGRID,2,,1.,0.,0.\n")
     refused(FileError, "c.bdf:1: CORD2C 5 is not supported, and line 3 uses it", path="two.op4", nodes="c.bdf")
