@@ -81,6 +81,13 @@ def test_degrees_of_freedom_that_do_not_fit_the_nodes(files):
     refused(InputError, "p.pch has the nodes of its rows, and k.sti", mass="p.pch", stiffness="k.sti", nodes="body.bdf")
 
 
+def test_components_counted_from_zero_are_refused(files):
+    said = "node 1 has component 0, a coordinate without a place, beside components 1 ... 6. Are components counted"
+    refused(FileError, said, mass="k.mas", stiffness="k.sti", nodes="body.bdf", dofs=KEYS - [0, 1])
+    (files / "k.pch").write_text(write.dmig({"K": STIFFNESS, "M": MASS}, KEYS - [0, 1]))
+    refused(FileError, "k.pch: node 1 has component 0", path="k.pch", nodes="body.bdf")
+
+
 def test_matrices_that_are_not_symmetric(files):
     wrong = STIFFNESS.copy()
     wrong[0, 1], wrong[1, 0] = 1.0, 1.1
