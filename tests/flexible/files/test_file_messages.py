@@ -129,6 +129,29 @@ def test_one_matrix_is_not_mass_and_stiffness(files):
     refused(InputError, "would be the mass and the stiffness", mass="k.sti", stiffness="k.sti", nodes="body.bdf")
 
 
+def test_a_matrix_that_is_the_other_one_by_its_name_is_refused(files):
+    (files / "k.op4").write_text(write.op4_text({"KGG": STIFFNESS}))
+    (files / "m.op4").write_text(write.op4_text({"MGG": MASS}))
+    said = "k.op4: it has 'KGG' alone, by its name the stiffness, not the mass. If not, say mass_name="
+    refused(FileError, said, mass="k.op4", stiffness="m.op4", nodes="body.bdf")
+    names = {"mass_name": "KGG", "stiffness_name": "MGG"}
+    assert (
+        sl.flexible.load(mass="k.op4", stiffness="m.op4", nodes="body.bdf", **names).mass.toarray() == STIFFNESS
+    ).all()
+
+
+def test_an_npz_with_a_matrix_dense_and_sparse_is_refused(files):
+    some = {"mass": MASS, "stiffness": STIFFNESS, "positions": POSITIONS}
+    np.savez(files / "two.npz", **some, mass_row=[0], mass_column=[0], mass_value=[3.0])
+    refused(FileError, "two.npz: it has mass, and parts of a sparse mass; expected one of both", path="two.npz")
+
+
+def test_numbers_of_nodes_in_a_dictionary_are_whole(files):
+    for second in (1.7, 2.5, "1"):
+        nodes = {1: (0, 0, 0), second: (1, 0, 0)}
+        refused(InputError, "keys are not whole numbers, each once", path="two.op4", nodes=nodes)
+
+
 def test_a_complex_matrix_is_named_as_that(files):
     text = write.dmig({"K": STIFFNESS, "MAAX": MASS}, KEYS)
     header = next(line for line in text.splitlines() if "MAAX" in line)
