@@ -203,6 +203,17 @@ def test_coordinate_systems_that_are_not_rectangular(files):
     refused(FileError, "c.bdf:1: INCLUDE is not followed", path="two.op4", nodes="c.bdf")
 
 
+def test_input_files_that_move_nodes_are_refused(files):
+    text = write.input_nodes(LABELS, POSITIONS)
+    for more, said in (
+        ("*IMPERFECTION, FILE=job, STEP=1\n1, 0.1\n", "*IMPERFECTION moves nodes"),
+        ("*  SYSTEM\n0, 0, 1\n", "*SYSTEM is not supported"),
+        ("*NODE, NSET=B,\nSYSTEM=C\n9, 1., 90.\n", "*NODE with SYSTEM=C is not supported"),
+    ):
+        (files / "body.inp").write_text(text + more)
+        refused(FileError, said, mass="k.mas", stiffness="k.sti", nodes="body.inp")
+
+
 def test_modal_data_is_read_by_its_own_function(files):
     (files / "a.sid").write_text("part\n")
     refused(UnsupportedError, "sl.flexible.load_modal", path="a.sid", nodes="body.bdf")

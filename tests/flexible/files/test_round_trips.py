@@ -153,6 +153,23 @@ def test_a_substructure_whose_nodes_have_different_degrees_of_freedom(tmp_path):
     check(loaded(path, nodes=input_file(tmp_path, c)), some)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("*NODE, NSET=ALL\n", "*Node,\n** goes on\nNSET=ALL\n"),
+        lambda text: text.replace("*NODE, NSET=ALL\n", "*NODE,\n"),
+        lambda text: text.replace("*NODE", "* NODE").replace("\n", "\r\n"),
+        lambda text: "\ufeff" + text.partition("** nodes\n")[2],
+    ],
+    ids=["options in two lines", "comma at the end", "blank after the star", "mark of UTF-8"],
+)
+def test_input_files_of_other_layouts(change, tmp_path):
+    c = case(10, components=3)
+    mass, stiffness = (put(tmp_path, f"{n}.mtx", write.coordinates(m)) for n, m in (("m", c.mass), ("k", c.stiffness)))
+    nodes = put(tmp_path, "body.inp", change(write.input_nodes(LABELS, c.positions)))
+    check(loaded(mass=mass, stiffness=stiffness, nodes=nodes, dofs="123"), c)
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("short", [False, True])
 def test_calculix_with_nodes_of_input_or_result(seed, short, tmp_path):
@@ -178,6 +195,17 @@ def test_a_short_result_file_of_calculix(tmp_path):
     nodes = calculix.read_nodes(read_bytes(put(tmp_path, "a.frd", write.frd([1, 2, 30], positions, True)), "nodes"))
     np.testing.assert_allclose(nodes.positions, positions, rtol=6e-6)
     assert nodes.labels.tolist() == [1, 2, 30]
+
+
+def test_the_banner_of_matrix_market_has_any_case(tmp_path):
+    c = case(11)
+    paths = {}
+    for name, matrix in (("mass", c.mass), ("stiffness", c.stiffness)):
+        paths[name] = tmp_path / f"{name}.mtx"
+        scipy.io.mmwrite(paths[name], scipy.sparse.coo_matrix(matrix), precision=17)
+        text = paths[name].read_bytes()
+        paths[name].write_bytes(text.replace(b"%%MatrixMarket matrix", b"\xef\xbb\xbf%%matrixmarket MATRIX"))
+    check(loaded(**paths, nodes=input_file(tmp_path, c)), c)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

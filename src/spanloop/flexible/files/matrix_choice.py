@@ -81,7 +81,7 @@ def _content(file: FileBytes) -> tuple[list[FileMatrix], FileNodes | None]:
             f"{file.path}: a SID file has modes, no mass and stiffness of nodes; use sl.flexible.load_modal and "
             "from_modal"
         )
-    if file.extension == ".mtx" and file.data.startswith(matrix_market.BANNER):
+    if file.extension == ".mtx" and file.begins(matrix_market.BANNER):
         return matrix_market.read(file), None
     if file.extension not in MATRICES:
         known = (*MATRICES, ".npz")

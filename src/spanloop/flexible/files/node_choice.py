@@ -18,6 +18,7 @@ NODES = {
     ".nas": bulk_nodes.read,
     ".dat": bulk_nodes.read,
     ".blk": bulk_nodes.read,
+    ".asm": bulk_nodes.read,
     ".pch": bulk_nodes.read,
     ".inp": abaqus_nodes.read,
     ".frd": calculix.read_nodes,
