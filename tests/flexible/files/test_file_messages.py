@@ -214,6 +214,13 @@ def test_input_files_that_move_nodes_are_refused(files):
         refused(FileError, said, mass="k.mas", stiffness="k.sti", nodes="body.inp")
 
 
+def test_repeated_cards_are_refused(files):
+    (files / "body.bdf").write_text("GRID,1,,0.,0.,0.\n=,*1,,*10.,==\n=8\n")
+    refused(FileError, "body.bdf:2: = repeats GRID of line 1, which is not supported", path="two.op4", nodes="body.bdf")
+    (files / "body.bdf").write_text("CBAR,1,1,1,2\n=,*1,,*1,*1\n" + write.grids(LABELS, POSITIONS, "small"))
+    assert (sl.flexible.load("two.op4", nodes="body.bdf").mass.toarray() == MASS).all()
+
+
 def test_modal_data_is_read_by_its_own_function(files):
     (files / "a.sid").write_text("part\n")
     refused(UnsupportedError, "sl.flexible.load_modal", path="a.sid", nodes="body.bdf")
