@@ -42,6 +42,14 @@ def test_a_model_is_saved_with_a_file_beside_it_and_read_back_bit_for_bit(model,
     assert (tmp_path / "arm.toml").read_text() == text
 
 
+def test_names_that_differ_in_case_alone_have_files_that_differ_in_more(part, tmp_path):
+    fe = sl.flexible.to_matrices(BOOM)
+    short = sl.flexible.from_matrices(fe, interfaces={"root": 0, "tip": 4}, modes=1)
+    b = sl.Builder("arm").body("Arm", flexible=part).body("arm", flexible=short)
+    b.revolute("hinge", "world", "Arm").revolute("second", "Arm.tip", "arm").build().save(tmp_path / "a.toml")
+    assert sorted(x.name for x in tmp_path.glob("*.npz")) == ["a.Arm.npz", "a.arm_.npz"]
+
+
 def test_text_alone_has_the_body_inside(model):
     assert reader.loads(writer.dumps(model)) == model
     assert pickle.loads(pickle.dumps(model)) == model
@@ -53,7 +61,7 @@ def test_a_file_that_is_not_the_one_of_the_model_is_refused(model, part, tmp_pat
     with pytest.raises(sl.errors.FileError, match=r"arm.boom.npz is another file than the model was saved with"):
         sl.load(tmp_path / "arm.toml")
     (tmp_path / "arm.boom.npz").unlink()
-    with pytest.raises(sl.errors.FileError, match="there is no such file"):
+    with pytest.raises(sl.errors.FileError, match=r"arm.toml: .*'boom': .*arm.boom.npz: there is no such file"):
         sl.load(tmp_path / "arm.toml")
     text = (tmp_path / "arm.toml").read_text()
     (tmp_path / "up.toml").write_text(text.replace("arm.boom.npz", "../arm.boom.npz"))

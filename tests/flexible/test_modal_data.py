@@ -295,6 +295,16 @@ def test_terms_of_other_sizes_are_refused_by_name(held, tmp_path):
             sl.flexible.from_modal(replace(data, terms=terms | {name: cut}), interfaces=ENDS)
 
 
+@pytest.mark.parametrize("name", ["Me", "Ke", "De"])
+def test_one_triangle_of_a_matrix_that_is_declared_whole_is_refused(name, held, tmp_path):
+    (tmp_path / "body.SID_FEM").write_text(held.text())
+    data = sl.flexible.load_modal(tmp_path / "body.SID_FEM")
+    whole = data.terms["Ke"].constant + 0.1 * np.sqrt(np.prod(np.diag(data.terms["Ke"].constant)[[0, 1]]))
+    terms = data.terms | {name: replace(data.terms[name], constant=np.triu(whole))}
+    with pytest.raises(sl.errors.InputError, match=rf"{name} .* is not symmetric: entry \(1, 2\) is .*, \(2, 1\) is 0"):
+        sl.flexible.from_modal(replace(data, terms=terms), interfaces=ENDS)
+
+
 def test_other_data_is_refused(held):
     with pytest.raises(sl.errors.InputError, match="expected the result of sl"):
         sl.flexible.from_modal(held.solid.stiffness, interfaces=ENDS)

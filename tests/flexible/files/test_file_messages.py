@@ -81,6 +81,13 @@ def test_degrees_of_freedom_that_do_not_fit_the_nodes(files):
     refused(InputError, "p.pch has the nodes of its rows, and k.sti", mass="p.pch", stiffness="k.sti", nodes="body.bdf")
 
 
+def test_components_counted_from_zero_are_refused(files):
+    said = "node 1 has component 0, a coordinate without a place, beside components 1 ... 6. Are components counted"
+    refused(FileError, said, mass="k.mas", stiffness="k.sti", nodes="body.bdf", dofs=KEYS - [0, 1])
+    (files / "k.pch").write_text(write.dmig({"K": STIFFNESS, "M": MASS}, KEYS - [0, 1]))
+    refused(FileError, "k.pch: node 1 has component 0", path="k.pch", nodes="body.bdf")
+
+
 def test_matrices_that_are_not_symmetric(files):
     wrong = STIFFNESS.copy()
     wrong[0, 1], wrong[1, 0] = 1.0, 1.1
@@ -102,10 +109,47 @@ def test_a_triangle_of_a_whole_matrix_is_named_as_that(files):
     refused(FileError, "has no mirror image", "expected a symmetric matrix, both of its triangles", path="half.npz")
 
 
+def test_options_of_matrix_input_are_followed_or_refused(files):
+    keys = KEYS[:2]
+    (files / "k.mtx").write_text(write.abaqus_labelled(np.array([[2.0, 1.0], [1.0, 2.0]]), keys))
+    entries = (files / "k.mtx").read_text()
+    for head, said in (
+        ("*MATRIX INPUT, NAME=M, TYPE=UNSYMMETRIC\n", "has no mirror image; expected a symmetric matrix, both of its"),
+        ("*MATRIX INPUT, NAME=M, SCALE FACTOR=two\n", "m.mtx:1: SCALE FACTOR of *MATRIX INPUT is 'TWO'"),
+        ("*MATRIX INPUT, NAME=M, INPUT=a.mtx\n", "m.mtx:1: INPUT=A.MTX of *MATRIX INPUT is not supported"),
+        (f"*MATRIX INPUT, NAME=K\n{entries}*MATRIX INPUT, NAME=M\n", "m.mtx:7: a second *MATRIX INPUT"),
+    ):
+        (files / "m.mtx").write_text(head + entries)
+        refused(FileError, said, mass="m.mtx", stiffness="k.mtx", nodes="body.bdf")
+
+
 def test_one_matrix_is_not_mass_and_stiffness(files):
     same = {"path": "two.op4", "nodes": "body.bdf", "mass_name": "KAA", "stiffness_name": "KAA"}
     refused(InputError, "matrix 'KAA' would be the mass and the stiffness", **same)
     refused(InputError, "would be the mass and the stiffness", mass="k.sti", stiffness="k.sti", nodes="body.bdf")
+
+
+def test_a_matrix_that_is_the_other_one_by_its_name_is_refused(files):
+    (files / "k.op4").write_text(write.op4_text({"KGG": STIFFNESS}))
+    (files / "m.op4").write_text(write.op4_text({"MGG": MASS}))
+    said = "k.op4: it has 'KGG' alone, by its name the stiffness, not the mass. If not, say mass_name="
+    refused(FileError, said, mass="k.op4", stiffness="m.op4", nodes="body.bdf")
+    names = {"mass_name": "KGG", "stiffness_name": "MGG"}
+    assert (
+        sl.flexible.load(mass="k.op4", stiffness="m.op4", nodes="body.bdf", **names).mass.toarray() == STIFFNESS
+    ).all()
+
+
+def test_an_npz_with_a_matrix_dense_and_sparse_is_refused(files):
+    some = {"mass": MASS, "stiffness": STIFFNESS, "positions": POSITIONS}
+    np.savez(files / "two.npz", **some, mass_row=[0], mass_column=[0], mass_value=[3.0])
+    refused(FileError, "two.npz: it has mass, and parts of a sparse mass; expected one of both", path="two.npz")
+
+
+def test_numbers_of_nodes_in_a_dictionary_are_whole(files):
+    for second in (1.7, 2.5, "1"):
+        nodes = {1: (0, 0, 0), second: (1, 0, 0)}
+        refused(InputError, "keys are not whole numbers, each once", path="two.op4", nodes=nodes)
 
 
 def test_a_complex_matrix_is_named_as_that(files):
@@ -129,6 +173,27 @@ def test_other_matrices_of_a_file_need_not_be_symmetric(files):
     )
 
 
+def test_numbers_that_fortran_reads_as_others_than_printed_are_refused(files):
+    plain = write.harwell_boeing(STIFFNESS)
+    (files / "m.rsa").write_text(write.harwell_boeing(MASS))
+    for form, number, said in (
+        ("(2P,3F26.8) ", "300.00000000", "k.rsa:9: '300.00000000' is without an exponent"),
+        ("(3F26.4)    ", "30000", "k.rsa:9: '30000' is without a decimal point"),
+        ("(1P,3E26.16)", "3E0", "k.rsa:9: '3E0' is without a decimal point"),
+    ):
+        text = plain.replace("(1P,3E26.16)", form).replace(f"{3.0:26.16E}", f"{number:>26}")
+        (files / "k.rsa").write_text(text)
+        refused(FileError, said, mass="m.rsa", stiffness="k.rsa", nodes="body.bdf")
+
+
+def test_numbers_of_a_format_without_exponent_are_read(files):
+    (files / "m.rsa").write_text(write.harwell_boeing(MASS))
+    text = write.harwell_boeing(STIFFNESS).replace("(1P,3E26.16)", "(3F26.8)    ")
+    (files / "k.rsa").write_text(text.replace(f"{3.0:26.16E}", f"{3.0:26.8f}"))
+    body = sl.flexible.load(mass="m.rsa", stiffness="k.rsa", nodes="body.bdf")
+    assert (body.stiffness.toarray() == STIFFNESS).all()
+
+
 def test_coordinate_systems_that_are_not_rectangular(files):
     (files / "c.bdf").write_text("CORD2C,5,,0.,0.,0.,0.,0.,1.\n,1.,0.,0.\nGRID,1,5,1.,90.,0.\nGRID,2,,1.,0.,0.\n")
     refused(FileError, "c.bdf:1: CORD2C 5 is not supported, and line 3 uses it", path="two.op4", nodes="c.bdf")
@@ -136,6 +201,24 @@ def test_coordinate_systems_that_are_not_rectangular(files):
     refused(FileError, "c.bdf:1: coordinate system 5 is not in the file", path="two.op4", nodes="c.bdf")
     (files / "c.bdf").write_text("INCLUDE 'mesh.bdf'\n")
     refused(FileError, "c.bdf:1: INCLUDE is not followed", path="two.op4", nodes="c.bdf")
+
+
+def test_input_files_that_move_nodes_are_refused(files):
+    text = write.input_nodes(LABELS, POSITIONS)
+    for more, said in (
+        ("*IMPERFECTION, FILE=job, STEP=1\n1, 0.1\n", "*IMPERFECTION moves nodes"),
+        ("*  SYSTEM\n0, 0, 1\n", "*SYSTEM is not supported"),
+        ("*NODE, NSET=B,\nSYSTEM=C\n9, 1., 90.\n", "*NODE with SYSTEM=C is not supported"),
+    ):
+        (files / "body.inp").write_text(text + more)
+        refused(FileError, said, mass="k.mas", stiffness="k.sti", nodes="body.inp")
+
+
+def test_repeated_cards_are_refused(files):
+    (files / "body.bdf").write_text("GRID,1,,0.,0.,0.\n=,*1,,*10.,==\n=8\n")
+    refused(FileError, "body.bdf:2: = repeats GRID of line 1, which is not supported", path="two.op4", nodes="body.bdf")
+    (files / "body.bdf").write_text("CBAR,1,1,1,2\n=,*1,,*1,*1\n" + write.grids(LABELS, POSITIONS, "small"))
+    assert (sl.flexible.load("two.op4", nodes="body.bdf").mass.toarray() == MASS).all()
 
 
 def test_modal_data_is_read_by_its_own_function(files):

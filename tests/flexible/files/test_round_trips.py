@@ -121,6 +121,23 @@ def test_abaqus_coordinates(tmp_path):
     check(loaded(mass=mass, stiffness=stiffness, nodes=input_file(tmp_path, c), dofs="123"), c)
 
 
+def test_the_scale_factor_of_matrix_input_multiplies_the_entries(tmp_path):
+    c = case(8, components=3)
+    head = "*MATRIX INPUT, NAME=MASS1, SCALE FACTOR=4., TYPE=SYMMETRIC\n"
+    mass = put(tmp_path, "m.mtx", head + write.abaqus_labelled(c.mass / 4.0, c.keys))
+    stiffness = put(tmp_path, "k.mtx", "*Matrix Input, name=K1\n" + write.abaqus_labelled(c.stiffness, c.keys))
+    check(loaded(mass=mass, stiffness=stiffness, nodes=input_file(tmp_path, c)), c)
+
+
+def test_a_substructure_of_unsym_has_its_stiffness_whole_and_its_mass_to_the_diagonal(tmp_path):
+    c = case(9, components=3)
+    before, _, after = write.substructure(c.stiffness, c.mass, c.keys).partition("*MATRIX,TYPE=STIFFNESS\n")
+    columns = "".join(", ".join(f"{x:.16e}" for x in column) + ",\n" for column in c.stiffness.T)
+    text = before.replace("LINEAR", "LINEAR, UNSYM") + "*MATRIX,TYPE=STIFFNESS\n" + columns
+    path = put(tmp_path, "sub.mtx", text + after[after.index("*MATRIX,TYPE=MASS") :])
+    check(loaded(path, nodes=input_file(tmp_path, c)), c)
+
+
 @pytest.mark.parametrize("components", [3, 6])
 def test_abaqus_substructure(components, tmp_path):
     c = case(6, components)
@@ -134,6 +151,23 @@ def test_a_substructure_whose_nodes_have_different_degrees_of_freedom(tmp_path):
     some = Case(c.mass[np.ix_(kept, kept)], c.stiffness[np.ix_(kept, kept)], c.keys[kept], c.positions)
     path = put(tmp_path, "sub.mtx", write.substructure(some.stiffness, some.mass, some.keys))
     check(loaded(path, nodes=input_file(tmp_path, c)), some)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("*NODE, NSET=ALL\n", "*Node,\n** goes on\nNSET=ALL\n"),
+        lambda text: text.replace("*NODE, NSET=ALL\n", "*NODE,\n"),
+        lambda text: text.replace("*NODE", "* NODE").replace("\n", "\r\n"),
+        lambda text: "\ufeff" + text.partition("** nodes\n")[2],
+    ],
+    ids=["options in two lines", "comma at the end", "blank after the star", "mark of UTF-8"],
+)
+def test_input_files_of_other_layouts(change, tmp_path):
+    c = case(10, components=3)
+    mass, stiffness = (put(tmp_path, f"{n}.mtx", write.coordinates(m)) for n, m in (("m", c.mass), ("k", c.stiffness)))
+    nodes = put(tmp_path, "body.inp", change(write.input_nodes(LABELS, c.positions)))
+    check(loaded(mass=mass, stiffness=stiffness, nodes=nodes, dofs="123"), c)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -161,6 +195,17 @@ def test_a_short_result_file_of_calculix(tmp_path):
     nodes = calculix.read_nodes(read_bytes(put(tmp_path, "a.frd", write.frd([1, 2, 30], positions, True)), "nodes"))
     np.testing.assert_allclose(nodes.positions, positions, rtol=6e-6)
     assert nodes.labels.tolist() == [1, 2, 30]
+
+
+def test_the_banner_of_matrix_market_has_any_case(tmp_path):
+    c = case(11)
+    paths = {}
+    for name, matrix in (("mass", c.mass), ("stiffness", c.stiffness)):
+        paths[name] = tmp_path / f"{name}.mtx"
+        scipy.io.mmwrite(paths[name], scipy.sparse.coo_matrix(matrix), precision=17)
+        text = paths[name].read_bytes()
+        paths[name].write_bytes(text.replace(b"%%MatrixMarket matrix", b"\xef\xbb\xbf%%matrixmarket MATRIX"))
+    check(loaded(**paths, nodes=input_file(tmp_path, c)), c)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

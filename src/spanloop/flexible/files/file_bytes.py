@@ -14,6 +14,7 @@ from spanloop.errors import FileError, InputError, in_one_line, nearest_file
 
 LARGEST = 2**30  # bytes
 _NO_TEXT = bytes(range(9)) + bytes(range(14, 32))  # control characters that no text file has
+_MARK = b"\xef\xbb\xbf"  # that editors put before UTF-8
 _CUT_NUMBER = re.compile(r"(\d[EeDd]?|[.+-])\s*\Z")  # ends a line that may have gone on
 
 
@@ -30,13 +31,17 @@ class FileBytes:
         """The extension in small letters, with its dot."""
         return Path(self.path).suffix.lower()
 
+    def begins(self, word: str) -> bool:
+        """Whether the file begins with a word in small letters, in either case."""
+        return self.data[: len(_MARK) + len(word)].removeprefix(_MARK).lower().startswith(word.encode())
+
     def lines(self) -> list[str]:
         """The lines of a text file, one character a byte. Raises FileError where its last number may be cut off."""
         if self.data.translate(None, _NO_TEXT) != self.data:
             place = next(k for k, byte in enumerate(self.data) if byte in _NO_TEXT)
             line = self.data.count(b"\n", 0, place) + 1
             self.fail(line, f"byte 0x{self.data[place]:02x} is no text; expected a text file. Is it a binary one?")
-        lines = self.data.decode("latin-1").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        lines = self.data.removeprefix(_MARK).decode("latin-1").replace("\r\n", "\n").replace("\r", "\n").split("\n")
         if _CUT_NUMBER.search(lines[-1]):
             self.fail(
                 len(lines), "the file ends within a line. Was it cut off? If not, end that line with a line break"

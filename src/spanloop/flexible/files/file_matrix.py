@@ -149,13 +149,13 @@ def unusable(name: str, problem: str) -> FileMatrix:
     return FileMatrix(name, lambda: None, problem=problem)
 
 
-def of_indices(file: FileBytes, found: np.ndarray, lines: np.ndarray) -> FileMatrix:
+def of_indices(file: FileBytes, found: np.ndarray, lines: np.ndarray, of_halves: bool = True) -> FileMatrix:
     """A matrix of rows (n, 3) of a table: row and column from one, value; its size follows from them."""
     most = max(1000, len(file.data))  # so that a wrong index does not fill the memory
     rows = whole_column(file, found[:, 0], lines, "row", 1, most) - 1
     columns = whole_column(file, found[:, 1], lines, "column", 1, most) - 1
     size = int(max(rows.max(), columns.max())) + 1
-    return FileMatrix("", partial(symmetric, file, rows, columns, found[:, 2], size, lines), is_open=True)
+    return FileMatrix("", partial(symmetric, file, rows, columns, found[:, 2], size, lines, of_halves), is_open=True)
 
 
 def of_labelled(

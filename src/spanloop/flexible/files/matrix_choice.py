@@ -81,7 +81,7 @@ def _content(file: FileBytes) -> tuple[list[FileMatrix], FileNodes | None]:
             f"{file.path}: a SID file has modes, no mass and stiffness of nodes; use sl.flexible.load_modal and "
             "from_modal"
         )
-    if file.extension == ".mtx" and file.data.startswith(matrix_market.BANNER):
+    if file.extension == ".mtx" and file.begins(matrix_market.BANNER):
         return matrix_market.read(file), None
     if file.extension not in MATRICES:
         known = (*MATRICES, ".npz")
@@ -100,6 +100,11 @@ def _choice(file: FileBytes, every: list[FileMatrix], which: str, name: str | No
             raise InputError(f"{file.path}: there is no matrix {name!r} for {which}_name; {nearest(name, names)}")
     elif alone and len(every) == 1:
         match = every
+        other = next(key for key in _BEGINNINGS if key != which)
+        if names[0].upper().startswith(_BEGINNINGS[other]):
+            file.fail(
+                None, f"it has {names[0]!r} alone, by its name the {other}, not the {which}. If not, say {which}_name="
+            )
     else:
         match = [m for m in every if m.name.upper() == _WORDS[which]]
         named = [m for m in every if m.name.upper().startswith(_BEGINNINGS[which])]

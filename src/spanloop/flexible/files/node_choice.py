@@ -18,6 +18,7 @@ NODES = {
     ".nas": bulk_nodes.read,
     ".dat": bulk_nodes.read,
     ".blk": bulk_nodes.read,
+    ".asm": bulk_nodes.read,
     ".pch": bulk_nodes.read,
     ".inp": abaqus_nodes.read,
     ".frd": calculix.read_nodes,
@@ -52,5 +53,7 @@ def _given(nodes: Mapping[int, Any]) -> FileNodes:
         labels, positions = np.zeros(0, dtype=np.int64), np.zeros(0)
     if positions.ndim != 2 or positions.shape[1] != 3 or not np.isfinite(positions).all():
         raise InputError("nodes is a dictionary without finite positions; expected {number: (x, y, z), ...}")
+    if len(np.unique(labels)) < len(labels) or (labels != np.array(list(nodes), dtype=float)).any():
+        raise InputError("nodes is a dictionary whose keys are not whole numbers, each once; expected numbers of nodes")
     order = np.argsort(labels)
     return FileNodes(labels[order], positions[order])

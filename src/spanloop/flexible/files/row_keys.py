@@ -102,6 +102,12 @@ def places(keys: np.ndarray, nodes: FileNodes, files: OpenedFiles) -> tuple[np.n
     """Index of each row's node among those that are used, -1 without one, the places of these, and their labels."""
     has_node = keys[:, 1] > 0
     labels, places = np.unique(keys[has_node, 0], return_inverse=True)
+    both = np.isin(labels, keys[~has_node, 0])
+    if both.any():
+        raise FileError(
+            f"{files.first.path}: node {labels[both][0]} has component 0, a coordinate without a place, beside "
+            "components 1 ... 6. Are components counted from 0? Expected 1 to 6, and numbers of no node for coordinates"
+        )
     used = np.searchsorted(nodes.labels, labels)
     there = used < len(nodes.labels)
     there[there] = nodes.labels[used[there]] == labels[there]

@@ -34,6 +34,7 @@ _COLUMNS = ("wxwx", "wywy", "wzwz", "wxwy", "wywz", "wxwz")  # of Oe
 _CYCLIC = ((1, 2), (2, 0), (0, 1))
 _LARGEST = 1e30
 _DIGITS = 1e-6  # of a term: smaller parts are the digits of a file
+_ASYMMETRY = 1e-4  # of the diagonal: Me, Ke, De and J of a file with few digits
 _AGREE = 1e-3  # of the largest: Gr and Oe are of the same columns
 _STIFFENED = -0.02  # of a modal mass: ∫ φ² from Oe below this contains K0, which is positive
 
@@ -102,15 +103,15 @@ def modal_integrals(data: ModalData, units: Units, owner: str) -> ModalIntegrals
     _check_terms(data, owner)
     length, mass = units.length, units.mass
     area, rate = mass * length**2, 1.0 / units.time
-    J = _inertia(terms["J"].constant, owner) * area
+    J = _inertia(data, owner) * area
     second = 0.5 * np.trace(J) * np.eye(3) - J
     moment = terms["mdCM"].constant.ravel() * mass * length
     first, turn = terms["Ct"].constant * mass * length, terms["Cr"].constant * area
     oe = terms.get("Oe", Expansion(np.zeros((n, 6)), np.zeros((n, 0, 6))))
     mixed = _mixed(oe.constant, terms["Cr"].constant, terms.get("Gr")) * area
-    masses = _square(terms["Me"].constant) * area
-    stiffness = _square(terms["Ke"].constant) * area * rate**2
-    damping = _square(terms["De"].constant) * area * rate if "De" in terms else np.zeros((n, n))
+    masses = _square(data, "Me", owner) * area
+    stiffness = _square(data, "Ke", owner) * area * rate**2
+    damping = _square(data, "De", owner) * area * rate if "De" in terms else np.zeros((n, n))
     products = ModalIntegrals(
         data.mass * mass, moment, second, first, turn, mixed, np.zeros((n, n, 3, 3)), np.zeros((n, n, 3)), masses,
         stiffness, damping, {}, False,
@@ -147,10 +148,11 @@ def _check_terms(data: ModalData, owner: str) -> None:
         raise InputError(f"{owner}: mass of {data.source} is {data.mass:g}; must be > 0, and of a body")
 
 
-def _inertia(term: np.ndarray, owner: str) -> np.ndarray:
+def _inertia(data: ModalData, owner: str) -> np.ndarray:
     """(3, 3) from six numbers xx, yy, zz, xy, xz, yz, or from nine."""
+    term = data.terms["J"].constant
     if term.shape == (3, 3):
-        return np.asarray(0.5 * (term + term.T))
+        return _square(data, "J", owner)
     if term.size != 6:
         raise InputError(
             f"{owner}: J has {term.shape[0]} rows and {term.shape[1]} columns; expected 6 and 1, or 3 and 3"
@@ -159,7 +161,17 @@ def _inertia(term: np.ndarray, owner: str) -> np.ndarray:
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
-def _square(term: np.ndarray) -> np.ndarray:
+def _square(data: ModalData, name: str, owner: str) -> np.ndarray:
+    """A symmetric term, without the rounding of its printed digits. Raises InputError for one that is not symmetric."""
+    term = data.terms[name].constant
+    size = np.sqrt(np.abs(np.diag(term)))
+    off = np.abs(term - term.T) > _ASYMMETRY * np.outer(size, size) + 1e-12 * np.abs(term).max(initial=0.0)
+    if off.any():
+        i, j = np.argwhere(off)[0]
+        raise InputError(
+            f"{owner}: {name} of {data.source} is not symmetric: entry ({i + 1}, {j + 1}) is {term[i, j]:.6g}, "
+            f"({j + 1}, {i + 1}) is {term[j, i]:.6g}. Is one triangle there alone? Structure 2 means that"
+        )
     return np.asarray(0.5 * (term + term.T))
 
 

@@ -18,6 +18,7 @@ _MOVED = {
     "*NCOPY": "generates nodes, which is not supported; expected all nodes below *NODE",
     "*NFILL": "generates nodes, which is not supported; expected all nodes below *NODE",
     "*NMAP": "moves nodes, which is not supported; expected all nodes below *NODE",
+    "*IMPERFECTION": "moves nodes, which is not supported; expected all nodes in their places below *NODE",
 }
 _BETWEEN = {"*NODE", "*INSTANCE"}
 
@@ -27,13 +28,16 @@ def read(file: FileBytes) -> FileNodes:
     labels: list[int] = []
     positions: list[list[float]] = []
     lines: list[int] = []
-    block = ""
+    block, goes_on = "", False
     for number, line in enumerate(file.lines(), start=1):
         text = line.strip()
         if not text or text.startswith("**"):
             continue
-        if text.startswith("*"):
-            block = _block(file, number, text)
+        if goes_on and text[0].isalpha():  # options of a keyword line that ends with a comma
+            _check_options(file, number, block, text)
+            goes_on = text.endswith(",")
+        elif text.startswith("*"):
+            block, goes_on = _block(file, number, text), text.endswith(",")
         elif block == "*NODE":
             label, point = _node(file, number, text)
             labels.append(label)
@@ -50,17 +54,19 @@ def read(file: FileBytes) -> FileNodes:
 
 def _block(file: FileBytes, number: int, text: str) -> str:
     """The keyword of a line if data below it matter."""
-    keyword = re.sub(r"\s+", " ", text.partition(",")[0].strip().upper())
+    keyword, _, options = re.sub(r"^\*\s+", "*", text).partition(",")
+    keyword = re.sub(r"\s+", " ", keyword.strip().upper())
     if keyword in _MOVED:
         file.fail(number, f"{keyword} {_MOVED[keyword]}")
-    options = re.sub(r"\s", "", text.upper()).split(",")[1:]
-    if keyword == "*NODE":
-        for option in options:
-            if option.startswith("INPUT=") or (option.startswith("SYSTEM=") and option != "SYSTEM=R"):
-                file.fail(
-                    number, f"*NODE with {option} is not supported; expected nodes in global coordinates below it"
-                )
+    _check_options(file, number, keyword, options)
     return keyword if keyword in _BETWEEN else ""
+
+
+def _check_options(file: FileBytes, number: int, keyword: str, text: str) -> None:
+    """Raise FileError for options of *NODE that say where the nodes are."""
+    for option in re.sub(r"\s", "", text.upper()).split(",") if keyword == "*NODE" else []:
+        if option.startswith("INPUT=") or (option.startswith("SYSTEM=") and option != "SYSTEM=R"):
+            file.fail(number, f"*NODE with {option} is not supported; expected nodes in global coordinates below it")
 
 
 def _node(file: FileBytes, number: int, text: str) -> tuple[int, list[float]]:

@@ -15,8 +15,10 @@ from spanloop.flexible.files.file_bytes import FileBytes
 from spanloop.flexible.files.file_matrix import FileMatrix, symmetric
 from spanloop.flexible.files.number_table import fixed_width, whole, whole_column
 
-_INTEGERS = re.compile(r"\((\d*)I(\d+)(?:\.\d+)?\)\Z", re.IGNORECASE)
-_REALS = re.compile(r"\((?:\d+P,?)?(\d*)[EDFG](\d+)\.\d+(?:E\d+)?\)\Z", re.IGNORECASE)
+_INTEGERS = re.compile(r"\((?P<count>\d*)I(?P<width>\d+)(?:\.\d+)?\)\Z", re.IGNORECASE)
+_REALS = re.compile(
+    r"\((?:(?P<scale>\d+)P,?)?(?P<count>\d*)[EDFG](?P<width>\d+)\.(?P<decimals>\d+)(?:E\d+)?\)\Z", re.IGNORECASE
+)
 
 
 def read(file: FileBytes) -> list[FileMatrix]:
@@ -74,7 +76,7 @@ def _numbers(
     match = pattern.match(form.replace(" ", ""))
     if not match:
         file.fail(4, f"{what} have the format {form!r}; expected one such as (10I8) or (1P,3E25.16)")
-    per_line, width = int(match[1][:6] or 1), int(match[2][:6])
+    per_line, width = int(match["count"][:6] or 1), int(match["width"][:6])
     needed = -(-count // per_line) if per_line else 0
     if not (0 < per_line <= 1000 and 0 < width <= 100) or needed != declared:
         file.fail(2, f"{what} have {declared} lines, but {count} of them in format {form} have {needed}")
@@ -87,7 +89,31 @@ def _numbers(
     at = list(range(start + 1, start + needed + 1))
     text = [_justified(lines[start + k], n, width) for k, n in enumerate(counts)]
     values = fixed_width(file, text, at, counts, width)
-    return values, np.repeat(at, counts), start + needed
+    places = np.repeat(at, counts)
+    if pattern is _REALS:
+        padded = [line.rstrip().ljust(width * n) for line, n in zip(text, counts, strict=True)]
+        _check_plain(file, padded, places, values, match)
+    return values, places, start + needed
+
+
+def _check_plain(file: FileBytes, lines: list[str], at: np.ndarray, values: np.ndarray, form: re.Match[str]) -> None:
+    """Raise FileError for a number that Fortran reads as another one than it is printed as.
+
+    Without a point it has the decimals of the format; without an exponent it is divided by the format's power of ten.
+    """
+    width = int(form["width"])
+    letters = np.frombuffer("".join(lines).encode("latin-1"), dtype="S1").reshape(-1, width)
+    is_sign = (letters == b"+") | (letters == b"-")
+    has_exponent = np.isin(letters, [b"E", b"e", b"D", b"d"]).any(axis=1)
+    has_exponent |= (is_sign[:, 1:] & (letters[:, :-1] != b" ")).any(axis=1)
+    pointless = ~(letters == b".").any(axis=1) & (int(form["decimals"]) > 0)
+    scaled = ~has_exponent & (int(form["scale"] or 0) > 0)
+    wrong = (pointless | scaled) & (values != 0.0)
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        lacking = "a decimal point" if pointless[k] else "an exponent"
+        field = letters[k].tobytes().decode("latin-1").strip()
+        file.fail(int(at[k]), f"{field!r} is without {lacking}: in the format {form[0]} it is another number. Add one")
 
 
 def _justified(line: str, count: int, width: int) -> str:

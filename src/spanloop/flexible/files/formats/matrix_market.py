@@ -10,7 +10,7 @@ from spanloop.flexible.files.file_bytes import FileBytes
 from spanloop.flexible.files.file_matrix import FileMatrix, symmetric
 from spanloop.flexible.files.number_table import filled, table, whole, whole_column
 
-BANNER = b"%%MatrixMarket"
+BANNER = "%%matrixmarket"
 
 
 def read(file: FileBytes) -> list[FileMatrix]:
@@ -59,7 +59,7 @@ def read(file: FileBytes) -> list[FileMatrix]:
 def _banner(file: FileBytes, line: str) -> tuple[bool, bool]:
     """Whether the entries are an array, and whether they are of one triangle."""
     words = line.lower().split()
-    if len(words) != 5 or words[0] != BANNER.decode().lower() or words[1] != "matrix":
+    if len(words) != 5 or words[0] != BANNER or words[1] != "matrix":
         file.fail(1, f"{line[:80]!r}; expected %%MatrixMarket matrix coordinate real symmetric")
     form, kind, symmetry = words[2:]
     if form not in ("coordinate", "array"):

@@ -114,6 +114,8 @@ def _keys(file: FileBytes, arrays: dict[str, np.ndarray], labels: np.ndarray) ->
 def _matrix(file: FileBytes, arrays: dict[str, np.ndarray], name: str, keys: np.ndarray) -> FileMatrix:
     """Mass or stiffness, dense or sparse."""
     size = len(keys)
+    if name in arrays and any(f"{name}_{part}" in arrays for part in ("row", "column", "value")):
+        file.fail(None, f"it has {name}, and parts of a sparse {name}; expected one of both")
     if name in arrays:
         dense = _array(file, arrays, name, "f", 2)
         if dense.shape != (size, size):

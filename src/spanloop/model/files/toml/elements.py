@@ -34,7 +34,7 @@ def element_entries(
     else:
         stem, files = beside
         file = f"{stem}.{re.sub(r'[^A-Za-z0-9_-]', '_', name)}.npz"
-        while file in files:
+        while file.lower() in map(str.lower, files):  # file systems that take A for a would keep one of both
             file = file.removesuffix(".npz") + "_.npz"
         files[file] = content
         held = ("file", file, ALWAYS)
@@ -55,7 +55,10 @@ def read_elements(t: Table, folder: Path | None) -> tuple[str, FiniteElementBody
             raise FileError(f"{t.where}: its numbers are in the file {file!r}; load the TOML as a file beside it")
         if Path(file).name != file:
             raise FileError(f"{t.where}: file is {file!r}; expected the name of a file in the same folder")
-        content, where = read_file(folder / file, "a flexible body in the .npz that save wrote"), file
+        try:
+            content, where = read_file(folder / file, "a flexible body in the .npz that save wrote"), file
+        except FileError as error:
+            raise FileError(f"{t.where}: {error}") from None
     t.end()
     found = f"sha256:{sha256(content).hexdigest()}"
     if found != digest:

@@ -34,7 +34,7 @@ class Card:
 
 
 def cards(file: FileBytes, names: Collection[str]) -> Iterator[Card]:
-    """The cards of the given names, in order; others are passed over, an INCLUDE is refused."""
+    """The cards of the given names, in order; others are passed over; an INCLUDE and repeated cards (=) are refused."""
     lines = file.lines()
     begin = next((k + 1 for k, line in enumerate(lines) if _BEGIN.match(line)), 0)
     card: Card | None = None
@@ -47,6 +47,8 @@ def cards(file: FileBytes, names: Collection[str]) -> Iterator[Card]:
             if card is not None:
                 _continue(file, card, fields, number, per_line)
             continue
+        if name.startswith("=") and card is not None:
+            file.fail(number, f"= repeats {card.name} of line {card.line}, which is not supported; write its cards out")
         if card is not None:
             yield card
         card = Card(number, name, fields, [number], per_line) if name in names else None
