@@ -10,7 +10,7 @@ import time
 import pytest
 from study_cases import arm, four_bar, same
 
-from spanloop.errors import InputError
+from spanloop.errors import InputError, SpanloopWarning
 from spanloop.studies.execution import StudyError
 
 distributed = pytest.importorskip("distributed")
@@ -52,6 +52,32 @@ def test_a_study_outlives_its_workers(cluster, tmp_path):
     assert killed
     assert all("run() goes on from there" in x for x in words)
     same(study.run().results(), four_bar(runs=3000, duration=1.0).run().results())
+
+
+def test_workers_that_join_later_get_chunks_too():
+    """A study that begins with no worker, as on a cluster that adapts, waits with a warning; then all have work."""
+    given = {"n_workers": 0, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(**given) as cluster, distributed.Client(cluster) as client:
+        study, most = four_bar(runs=1500, chunk=10, duration=0.5), 0
+        joining = threading.Timer(0.5, cluster.scale, args=(4,))
+        done = threading.Event()
+
+        def watch():
+            nonlocal most
+            while not done.wait(0.02):
+                most = max(most, sum(map(len, client.processing().values())))
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        joining.start()
+        try:
+            with pytest.warns(SpanloopWarning, match="the cluster has no workers; the study waits until one joins"):
+                study.run(client=client)
+        finally:
+            done.set()
+            watcher.join()
+    assert most > 4  # 2 for each of 4 threads
+    same(study.results(), four_bar(runs=1500, duration=0.5).run().results())
 
 
 def test_a_lost_scheduler_is_an_error_that_says_what_is_stored(tmp_path):

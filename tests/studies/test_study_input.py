@@ -48,6 +48,11 @@ WRONG = {
         "the results have a variable of this name",
     ),
     "a name twice": ({"keep": {"coupler.mass": "q.crank_hinge"}}, "what varies has this name, too"),
+    "a quantity twice in a list": (
+        {"keep": [st.Largest("q.crank_hinge"), st.Smallest("q.crank_hinge")]},
+        r"keep lists 'q.crank_hinge' twice, .* give names: \{'most': sl.studies.Largest\('v.elbow'\)",
+    ),
+    "a number to keep": ({"keep": 5}, "keep is 5; expected {'name': sl.studies.Largest"),
     "an argument of simulate": ({"duraton": 1.0}, "there is no argument 'duraton'; did you mean 'duration'?"),
     "rows of q": ({"q": np.zeros((4, 3))}, r"q has shape \(4, 3\); expected \(3,\) finite numbers, of one run"),
     "a time between steps": ({"keep": {"x": st.Samples("q.crank_hinge", times=[0.0105])}}, "is not the end of a step"),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import os
+import types
 
 import numpy as np
 import pytest
@@ -228,6 +231,34 @@ def test_an_argument_that_changes_before_the_run_is_refused_with_what_changed(ch
             use()
     monkeypatch.undo()
     assert study.run().status().startswith("5 of 5 runs")
+
+
+@functools.lru_cache
+def cached_gain():
+    return GAIN
+
+
+HIDING = {
+    "a cache": lambda d: {"v.h": cached_gain() * d["x"]},
+    "a ufunc of Python": lambda d: {"v.h": np.frompyfunc(lambda x: GAIN * x, 1, 1)(d["x"])},
+    "a read-only mapping": lambda d: {"v.h": types.MappingProxyType(globals())["GAIN"] * d["x"]},
+    "the environment": lambda d: {"v.h": float(os.environ.get("GAIN", "1.0")) * d["x"]},
+}
+
+
+@pytest.mark.parametrize("what", HIDING)
+def test_what_assign_reads_out_of_sight_belongs_to_the_definition_by_its_numbers(what, monkeypatch, tmp_path):
+    def study():
+        cached_gain.cache_clear()
+        given = {"assign": HIDING[what], "duration": 0.01, "keep": {"end": "q.h"}, "store": tmp_path / "s"}
+        return sl.Study(hinge(), {"x": st.Uniform(1, 2)}, runs=5, **given)
+
+    study().run()
+    assert study().run().status().startswith("5 of 5 runs")
+    monkeypatch.setitem(globals(), "GAIN", 2.0)
+    monkeypatch.setenv("GAIN", "2.0")
+    with pytest.raises(InputError, match=r"is the store of another study: assign was .*numbers"):
+        study().run()
 
 
 def test_arrays_and_lists_are_those_of_the_time_when_the_study_was_made():

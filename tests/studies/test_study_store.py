@@ -67,6 +67,16 @@ def test_a_study_that_stopped_goes_on_and_computes_no_chunk_twice(tmp_path, monk
     same(again.results(), four_bar().run().results())
 
 
+def test_a_store_stays_where_it_was_when_the_process_goes_elsewhere(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    study = four_bar(store="s").run()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert study.status().startswith("37 of 37")
+    assert study.run().results().sizes["run"] == 37
+    assert not (tmp_path / "elsewhere" / "s").exists()
+
+
 def test_a_finished_study_is_read_without_computing(tmp_path, monkeypatch):
     four_bar(store=tmp_path / "s").run()
     monkeypatch.setattr("spanloop.studies.execution.run_chunk", None)

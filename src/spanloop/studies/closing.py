@@ -2,7 +2,9 @@
 
 Loops and couplings that events close later begin open, as in sl.simulate, and are left out.
 Newton's method on all rows side by side. A row is changed until its own loops are closed and then never again, so that
-its numbers do not depend on its neighbours.
+its numbers do not depend on its neighbours. Joints that are given far from the reference run are moved there in parts,
+and the others follow: one step from afar can close the loops in the other way in which they can be put together, which
+the mechanism does not reach, or nowhere.
 """
 
 from __future__ import annotations
@@ -20,7 +22,10 @@ from spanloop.simulation.events.declared_events import switching_of
 from spanloop.simulation.system import Closures
 
 _ROUNDS = 60
+_PART, _PARTS = 0.15, 200  # rad or m: of the way to a start that is far; parts of it, at most
+_FEW, _NEARLY = 6, 1e-3  # rounds after such a part, and m or rad that may be left
 _CLOSED = 1e-12  # m or rad
+OPEN = 1e-6  # m or rad: a start that is open by more has not been closed
 _LONGEST = 0.3  # rad or m: of a step of one joint
 _STILL = 1e-13  # rad or m: a smaller step closes nothing
 _RANK = 1e-9  # of the largest singular value: a smaller one is that of a redundant row
@@ -53,20 +58,49 @@ def parameters_of(part: Model, model: Model, parameters: np.ndarray | None, n: i
 
 
 def closed_starts(
-    robot: Dynamics, q: np.ndarray, parameters: np.ndarray | None, fixed: list[int]
+    robot: Dynamics, start: np.ndarray, q: np.ndarray, parameters: np.ndarray | None, fixed: list[int]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rows q (n, nq) with their loops closed, and what is left of the largest closure error (n,) [m or rad].
 
+    start (nq,): of the reference run, from which q differs by single coordinates that add, those of fixed joints.
     parameters (n, k): of the rows, None for the model's. fixed: DoF that do not move.
     """
+    away = np.abs(q - start).max(axis=1, initial=0.0)
+    parts = np.where(away > _PART, np.ceil(np.minimum(away / _PART, _PARTS)), 0)
+    way = q.copy()
+    way[parts > 0] = start
+    for part in range(1, int(parts.max(initial=0)) + 1):
+        going = np.flatnonzero(parts >= part)
+        share = (part / parts[going])[:, None]
+        way[going] = np.where(q[going] != start, start + share * (q[going] - start), way[going])
+        own = None if parameters is None else parameters[going]
+        way[going], _ = _closed(robot, way[going], own, fixed, _FEW, _NEARLY)
+    way[q != start] = q[q != start]
+    out, left = _closed(robot, way, parameters, fixed)
+    lost = np.flatnonzero(~(left < OPEN) & (parts > 0))  # the way there cannot be closed
+    if len(lost):
+        own = None if parameters is None else parameters[lost]
+        out[lost], left[lost] = _closed(robot, q[lost], own, fixed)
+    return out, left
+
+
+def _closed(
+    robot: Dynamics,
+    q: np.ndarray,
+    parameters: np.ndarray | None,
+    fixed: list[int],
+    rounds: int = _ROUNDS,
+    tolerance: float = _CLOSED,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows q (n, nq) after Newton's method, and what is left of the largest closure error (n,)."""
     rows = np.flatnonzero(positional(robot.model))
     free = np.setdiff1d(np.arange(robot.model.nv), fixed)
     q, left = q.copy(), np.full(len(q), np.inf)
     going = np.arange(len(q))
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         error = _evaluated(robot, "closure_error", q[going], parameters, going)[:, rows]
         left[going] = np.abs(error).max(axis=1, initial=0.0)
-        open_ = left[going] > _CLOSED
+        open_ = left[going] > tolerance
         going, error = going[open_], error[open_]
         if not len(going):
             break

@@ -17,6 +17,8 @@ from spanloop.studies.draws.distributions import Distribution
 from spanloop.studies.kept import Item
 from spanloop.studies.setup import Setup
 
+_ASSIGNED = 1024  # runs, at most, whose numbers describe what assign does
+_DIGITS = 9  # of these numbers
 _OF_THE_GRID = ("integrator", "duration", "step", "sample")  # which are described by what was made of them
 
 
@@ -41,7 +43,7 @@ def description(
         "design": design.kind,
         "runs": design.runs,
         "seed": design.seed,
-        "assign": _text(given["assign"]),
+        "assign": _text_of_assign(setup, design, given["assign"]),
         "keep": {item.name: _text_of_item(item) for item in setup.items},
         "trajectories": bool(setup.trajectories),
         "duration": setup.grid.duration,
@@ -60,6 +62,22 @@ def _text_of_inputs(names: Sequence[str], values: np.ndarray | None) -> Any:
     if values is None or values.ndim > 1:
         return _text(values)
     return [f"{name} = {x!r}" for name, x in zip(names, values.tolist(), strict=True)]
+
+
+def _text_of_assign(setup: Setup, design: Design, assign: Any) -> str:
+    """What assign is made of, and what it gives the first runs: not all that a function reads can be compared."""
+    if assign is None:
+        return _text(None)
+    found = setup.variables.assigned(design.rows(0, min(_ASSIGNED, design.runs)))
+    parts = sorted(f"{target.name}: {_rounded(x)}" for target, x in found.items())
+    return f"{_text(assign)}, numbers {_digest(' '.join(parts).encode())}"
+
+
+def _rounded(x: np.ndarray) -> str:
+    """Numbers (n,) to _DIGITS of the largest, as text: libraries round the last ones as the machine does."""
+    largest = f"{np.abs(x).max(initial=0.0, where=np.isfinite(x)):.{_DIGITS}e}"
+    shares = x / (float(largest) or 1.0) * 10.0**_DIGITS
+    return f"{largest} {_digest((np.round(shares) + 0.0).tobytes())}"
 
 
 def _text_of_item(item: Item) -> str:

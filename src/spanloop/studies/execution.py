@@ -5,7 +5,9 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import functools
+import math
 import os
+import time
 import warnings
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
@@ -13,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from spanloop.compiler.runtime import machine
-from spanloop.errors import InputError, SpanloopError, UnsupportedError
+from spanloop.errors import InputError, SpanloopError, SpanloopWarning, UnsupportedError
 from spanloop.studies.chunk import run_chunk
 from spanloop.studies.setup import Setup, quietly
 
 Draws = Callable[[int], np.ndarray]
 Found = tuple[int, dict[str, np.ndarray]]
+_COUNTED = 0.5  # s after which the threads of a cluster are counted again
 _WAITING = 2  # chunks for each thread that are under way or wait: the memory that a study needs
 _RETRIES = 3  # of a chunk whose worker was lost
 
@@ -133,18 +136,20 @@ def _on_cluster(
 
     left, under_way = iter(chunks), dict[str, int]()
     pool = as_completed()
+    counted, most = -math.inf, 0
 
     def submit() -> None:
-        k = next(left, None)
-        if k is not None:
+        nonlocal counted, most
+        if time.monotonic() > counted + _COUNTED:  # workers come and go
+            counted, most = time.monotonic(), _WAITING * max(1, sum(client.nthreads().values()))
+        while len(under_way) < most and (k := next(left, None)) is not None:
             key = f"chunk-{k}-{os.urandom(4).hex()}"
             future = client.submit(_on_worker, sent, draws(k), pure=False, retries=_RETRIES, key=key)
             under_way[future.key] = k
             pool.add(future)
 
     try:
-        for _ in range(_WAITING * max(1, sum(client.nthreads().values()))):
-            submit()
+        submit()
         for future in pool:
             k = under_way.pop(future.key)
             if future.status == "error" and not isinstance(future.exception(), KilledWorker):
@@ -166,6 +171,14 @@ def refuse_no_client(client: Any) -> None:
     if not isinstance(client, Client):
         tip = f", as dask.distributed.Client({client!r:.60})" if isinstance(client, str) else ""
         raise InputError(f"study: client is {client!r:.60}; expected a dask.distributed.Client{tip}")
+
+
+def warn_of_no_workers(client: Any) -> None:
+    """Warn where the cluster has no worker that could begin."""
+    with contextlib.suppress(Exception):  # a cluster that is lost is an error of its own, later
+        if not client.nthreads():
+            words = "study: the cluster has no workers; the study waits until one joins"
+            warnings.warn(words, SpanloopWarning, stacklevel=3)
 
 
 def packed(setup: Setup) -> bytes:

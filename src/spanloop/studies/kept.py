@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -139,7 +139,7 @@ def items_of(keep: Any, model: Model, taken: Sequence[str]) -> tuple[Item, ...]:
     if isinstance(keep, str | Kept | EventCount | FirstEvent) or callable(keep):
         raise InputError(f"study: keep is {keep!r:.60}; expected {{'name': sl.studies.Largest('v.elbow')}}, or a list")
     if not isinstance(keep, Mapping):
-        keep = {str(x.quantity if isinstance(x, Kept) else x): x for x in keep}
+        keep = _by_name(keep)
     out = []
     for name, given in keep.items():
         place = f"study: keep[{name!r}]"
@@ -161,6 +161,23 @@ def items_of(keep: Any, model: Model, taken: Sequence[str]) -> tuple[Item, ...]:
         unit = "s" if type(given) in (TimeOfLargest, TimeOfSmallest) else given.unit or found.unit
         out.append(Item(name, given, found, unit))
     return tuple(out)
+
+
+def _by_name(keep: Any) -> dict[str, Any]:
+    """What a list keeps, by the quantities."""
+    if not isinstance(keep, Iterable):
+        raise InputError(f"study: keep is {keep!r:.60}; expected {{'name': sl.studies.Largest('v.elbow')}}, or a list")
+    out: dict[str, Any] = {}
+    for x in keep:
+        given = x.quantity if isinstance(x, Kept) else x
+        name = str(getattr(given, "__name__", given))
+        if name in out:
+            raise InputError(
+                f"study: keep lists {name!r} twice, and a list names what it keeps by the quantity; give names: "
+                "{'most': sl.studies.Largest('v.elbow'), 'least': sl.studies.Smallest('v.elbow')}"
+            )
+        out[name] = x
+    return out
 
 
 def form(name: str, place: str) -> type:

@@ -28,12 +28,11 @@ from spanloop.simulation.simulate import robot_of
 from spanloop.simulation.system import System
 from spanloop.simulation.time_loop import Grid
 from spanloop.simulation.tracking.tracked import Evaluator, Tracked
-from spanloop.studies.closing import closed_at_start, closed_rates, closed_starts, parameters_of
+from spanloop.studies.closing import OPEN, closed_at_start, closed_rates, closed_starts, parameters_of
 from spanloop.studies.draws.variables import SURFACES, Target, Variables
 from spanloop.studies.kept import Item, Samples
 from spanloop.studies.real_numbers import real_numbers
 
-_OPEN = 1e-6  # m or rad: a start that is open by more has not been closed
 _EARLY = 1e-6  # of a step: a time that is nearer to the end of one is meant to be there
 
 
@@ -145,9 +144,9 @@ def starts_of(setup: Setup, rows: np.ndarray) -> Starts:
     live = parameters_of(robot.model, model, parameters, n)
     if setup.closes:
         held = tuple(dict.fromkeys((*setup.held, *(t.joint for t in assigned if t.kind == "q"))))
-        q, left = closed_starts(robot, q, live, _dofs(model, held))
+        q, left = closed_starts(robot, setup.start[0], q, live, _dofs(model, held))
         around = f" with q of {listed(map(repr, held))} as given" if held else ""
-        for k in np.flatnonzero(~(left < _OPEN)):
+        for k in np.flatnonzero(~(left < OPEN)):
             refused[int(k)] = f"the loops cannot be closed at the start{around}: {left[k]:.2g} m or rad is left open"
     if setup.named is not None:
         v, left = closed_rates(robot, q, v, live, _dofs(model, setup.named))

@@ -147,6 +147,7 @@ class Study:
             bar = Bar(len(self), len(self) - sum(b - a for a, b in map(opened.span, left)), progress)
             if client is not None:
                 bar.say(f"Dask's dashboard: {execution.dashboard(client)}")
+                execution.warn_of_no_workers(client)
 
             def draws(k: int) -> np.ndarray:
                 return self._rows(*opened.span(k))

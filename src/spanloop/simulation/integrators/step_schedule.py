@@ -11,7 +11,7 @@ carries one row of numbers from step to step:
 | z | | memory of controllers and actuators |
 | g | | values of the events after the last step |
 | q.rest, v.rest | nq, nv | what sums lost (float32) |
-| tracked | | statistics of quantities so far (simulation/tracking) |
+| tracked, tracked.rest | | statistics of quantities so far (simulation/tracking); what their sums lost (float32) |
 | others | | of events that change the mechanism (events/located_step.py) |
 """
 
@@ -78,6 +78,8 @@ class StateLayout:
             sizes["tracked"] = system.tracked.width
         if dtype == "float32":
             sizes |= {"q.rest": nq, "v.rest": nv}
+            if system.tracked and system.tracked.integrals:
+                sizes["tracked.rest"] = len(system.tracked.integrals)
         return StateLayout(sizes)
 
     @property
@@ -389,15 +391,31 @@ class ScheduleBuilder:
         self.call("events", reads, {following("g"): n, "halt": n}, compute)
 
     def _track(self) -> None:
-        """Add the state at the start of the step to the statistics: the first call, before parts of it change that."""
-        system = self.system
+        """Add the state at the start of the step to the statistics: the first calls, before parts of it change that."""
+        tracked, after, width = self.system.tracked, following("tracked"), self.sizes["tracked"]
 
-        def compute(x):
-            return (system.tracked.next(system, {**x, "v": x[self.velocity]}),), ()
+        def state(x):
+            return self.system, {**x, "v": x[self.velocity]}
 
-        reads = ("t", "h", "q", self.velocity, "u", "z", *system.parameters, "tracked")
-        call = self.traced_call("track", reads, {following("tracked"): self.sizes["tracked"]}, compute)
-        self._calls.insert(0, call)
+        def terms(x):
+            return (tracked.with_rests(tracked.terms(*state(x)), x["tracked.rest"]),), ()
+
+        def lost(x):
+            return (tracked.rests(x["tracked"], x["tracked.terms"], x[after]),), ()
+
+        reads = ("t", "h", "q", self.velocity, "u", "z", *self.system.parameters, "tracked")
+        if "tracked.rest" not in self.layout:
+            calls = [self.traced_call("track", reads, {after: width}, lambda x: ((tracked.next(*state(x)),), ()))]
+        else:  # three calls, as in _advance_with_rests
+            sums, rests = ("tracked", "tracked.terms"), {following("tracked.rest"): len(tracked.integrals)}
+            calls = [
+                self.traced_call("track", (*reads, "tracked.rest"), {"tracked.terms": width}, terms),
+                self.traced_call(
+                    "track.add", sums, {after: width}, lambda x: ((tracked.summed(*(x[n] for n in sums)),), ())
+                ),
+                self.traced_call("track.lost", (*sums, after), rests, lost),
+            ]
+        self._calls[:0] = calls
 
     def schedule(self) -> Schedule:
         """The schedule of the whole step."""
@@ -433,7 +451,7 @@ class ScheduleBuilder:
             tuple(self._calls),
             "halt" if halts else None,
             tuple(n for n in (*IN_PLACE, contact_arrays.WHY) if n in self.layout),
-            tuple(n for n in (*contact_arrays.FORCES, "tracked") if n in self.layout),
+            tuple(n for n in (*contact_arrays.FORCES, "tracked", "tracked.rest") if n in self.layout),
         )
 
     def _advance_with_rests(self, name: str, reads: Sequence[str], compute: Callable, after: Mapping[str, int]) -> None:

@@ -7,6 +7,9 @@ A step adds the quantity at its start. `final` adds the state after the last ste
 | largest, smallest | the value so far |
 | time_of_largest, time_of_smallest | the value, and the time of it |
 | mean | the integral by left rectangles, made one by trapezoids in the end |
+
+In single precision the integral of a long run would stop to grow: what its sums lose is carried beside it, in an array
+of its own (`rests`), and added to the next term [Kahan 1965].
 """
 
 from __future__ import annotations
@@ -43,6 +46,16 @@ class Tracked:
         return sum(CARRIED[statistic] for statistic, _ in self.items)
 
     @cached_property
+    def integrals(self) -> tuple[int, ...]:
+        """Places of the numbers carried that are sums."""
+        places, at = list[int](), 0
+        for statistic, _ in self.items:
+            if statistic == "mean":
+                places.append(at)
+            at += CARRIED[statistic]
+        return tuple(places)
+
+    @cached_property
     def start(self) -> np.ndarray:
         """What is carried before the first step."""
         first = {"largest": [-_BEFORE], "smallest": [_BEFORE], "mean": [0.0]}
@@ -65,6 +78,10 @@ class Tracked:
 
     def next(self, system: System, x: Mapping[str, Sequence[Any]]) -> list[Any]:
         """What is carried after a step that begins at the arrays x; on any scalar."""
+        return self.summed(x["tracked"], self.terms(system, x))
+
+    def terms(self, system: System, x: Mapping[str, Sequence[Any]]) -> list[Any]:
+        """The same with the terms that a step adds in the places of integrals."""
         out, at, carried = [], 0, x["tracked"]
         known: dict[int, Any] = {}
         for statistic, item in self.items:
@@ -74,6 +91,26 @@ class Tracked:
             out += _carried(statistic, value, x["t"][0], x["h"][0], carried[at : at + size])
             at += size
         return out
+
+    def summed(self, carried: Sequence[Any], terms: Sequence[Any]) -> list[Any]:
+        """What is carried after a step from what was before it and the terms."""
+        out = list(terms)
+        for k in self.integrals:
+            total = carried[k] + terms[k]
+            out[k] = where(total < _LOST, where(total > -_LOST, total, 2.0 * _LOST), 2.0 * _LOST)
+        return out
+
+    def with_rests(self, terms: Sequence[Any], rests: Sequence[Any]) -> list[Any]:
+        """The terms, with what the sums of the step before lost."""
+        out = list(terms)
+        for k, rest in zip(self.integrals, rests, strict=True):
+            out[k] = out[k] + rest
+        return out
+
+    def rests(self, before: Sequence[Any], terms: Sequence[Any], after: Sequence[Any]) -> list[Any]:
+        """What the sums of a step lose; nothing of an integral that has no value."""
+        places = self.integrals
+        return [where(after[k] < _LOST, terms[k] - (after[k] - before[k]), 0.0) for k in places]
 
     def final(
         self, carried: np.ndarray, spans: np.ndarray, times: np.ndarray, values: Sequence[np.ndarray], step: float
@@ -134,10 +171,9 @@ class Evaluator:
 
 
 def _carried(statistic: str, value: Any, t: Any, h: Any, before: Sequence[Any]) -> list[Any]:
-    """The next numbers of one statistic; a value that is not a number changes no extreme."""
+    """The next numbers of one extreme, which a value that is not a number does not change; the term of an integral."""
     if statistic == "mean":
-        total = before[0] + value * h
-        return [where(total < _LOST, where(total > -_LOST, total, 2.0 * _LOST), 2.0 * _LOST)]
+        return [value * h]
     further = value > before[0] if statistic.endswith("largest") else value < before[0]
     bounded = where(value < _BEFORE, where(value > -_BEFORE, value, before[0]), before[0])
     first = where(further, bounded, before[0])

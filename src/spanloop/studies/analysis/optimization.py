@@ -172,7 +172,9 @@ def _axes(study: Prepared) -> list[_Axis]:
         raise InputError("study: best searches ranges, and this study has a table; give vary=")
     for name, d in zip(study.setup.variables.names, study.design.distributions, strict=True):
         if not all(map(math.isfinite, d.bounds)):
-            raise InputError(f"study: {name!r} is {d}, which has no range; give Uniform(low, high), or low= and high=")
+            raise InputError(
+                f"study: {name!r} is {d}, which has no range; give Uniform(low, high), or a Normal with low= and high="
+            )
         values = _values(d)
         out.append(_Axis(d.bounds) if values is None else _Axis((0.0, len(values) - 1.0), values))
     return out

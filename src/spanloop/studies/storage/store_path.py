@@ -38,4 +38,4 @@ def store_path(given: Any) -> Path | None:
         path.with_name(f".{path.name}{LONGEST_ENDING}").exists()
     except OSError as error:
         raise InputError(f"study: store is {text!r:.80}: {error.strerror}; give another path") from None
-    return path
+    return path.absolute()  # wherever the process goes later
