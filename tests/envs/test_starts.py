@@ -27,6 +27,34 @@ def test_random_starts_are_closed_and_within_their_noise():
     assert np.ptp(off) > 0.57
 
 
+def test_starts_of_live_loops_whose_joints_have_stops_are_closed():
+    model = sl.zoo.four_bar().with_joint("crank_hinge", limits=(-2.0, 2.0))
+    own = model.parameters()
+    values = np.tile(own.values, (4, 1))
+    values[:, own.names.index("coupler_hinge.position.x")] *= [0.9996, 0.9999, 1.0, 1.0004]
+    how = {"actions": {"crank_hinge": 5.0}, "reward": lambda s: s.time, "reset": 0.1}
+    env = sl.envs.MechanismEnv(model, 4, q=sl.zoo.four_bar_start(), parameters=lambda random, n: values[:n], **how)
+    env.reset(seed=0)
+    for k in range(4):
+        robot = sl.Dynamics(model.with_parameters(values[k]))
+        assert np.abs(robot.closure_error(env.q[k])).max() < 1e-12  # rounding; they were open by 4e-4
+
+
+@pytest.mark.parametrize("limits", ["stop", "ignore"])
+def test_starts_of_live_loops_that_can_be_switched_are_closed(limits):
+    b = sl.Builder("switched").body("arm", 1.0, (0.2, 0, 0), (0.01, 0.02, 0.02))
+    b.body("bar", 1.0, (0.2, 0, 0), (0.01, 0.02, 0.02))
+    b.revolute("shoulder", "world", "arm", "y", limits=(-2.0, 2.0)).revolute("elbow", "arm", "bar", "y", (0.4, 0, 0))
+    b.frame("tip", "bar", (0.5, 0, 0)).frame("hook", "world", (0.6, 0, 0))
+    model = b.loop("hook", "tip", sl.joints.PointOnPlane("z"), name="rail", switchable=True).build()
+    start = sl.Dynamics(model).assemble([0.5, -1.0])
+    how = {"actions": {"shoulder": 5.0}, "reward": lambda s: s.time, "reset": 0.1, "limits": limits}
+    env = sl.envs.MechanismEnv(model, 8, q=start, parameters=model.parameters(), **how)
+    env.reset(seed=0)
+    assert np.abs(sl.Dynamics(model).closure_error(env.q)).max() < 1e-12
+    assert np.ptp(env.q[:, 0]) > 0.05
+
+
 def floating(joint):
     b = sl.Builder("floating").body("ball", 1.0, inertia=[0.1, 0.1, 0.1])
     return {"free": b.free, "ball": b.spherical, "planar": b.planar}[joint]("flight", "world", "ball").build()
