@@ -137,6 +137,8 @@ def test_what_cannot_be_looped_says_why():
     ):
         with says(UnsupportedError, f"cannot be looped: {words}"):
             sl.compile(model, "forward_dynamics", lowering="looped", **options)
+    with pytest.raises(UnsupportedError, match=r"a selection of what links keep$"):
+        sl.compile(zoo.puma(), "momentum", lowering="looped")
     with says(sl.SpanloopError, "lowering is 'folded'; expected 'auto', 'unrolled' or 'looped'"):
         sl.compile(zoo.puma(), "bias", lowering="folded")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import warnings
 
 import numpy as np
@@ -25,6 +27,34 @@ def test_random_starts_are_closed_and_within_their_noise():
     off = env.q[:, 0] - sl.zoo.four_bar_start()[0]
     assert np.abs(off).max() < 0.3 + 1e-11  # of the independent coordinate; assemble closes to 1e-12
     assert np.ptp(off) > 0.57
+
+
+def test_starts_of_live_loops_whose_joints_have_stops_are_closed():
+    model = sl.zoo.four_bar().with_joint("crank_hinge", limits=(-2.0, 2.0))
+    own = model.parameters()
+    values = np.tile(own.values, (4, 1))
+    values[:, own.names.index("coupler_hinge.position.x")] *= [0.9996, 0.9999, 1.0, 1.0004]
+    how = {"actions": {"crank_hinge": 5.0}, "reward": lambda s: s.time, "reset": 0.1}
+    env = sl.envs.MechanismEnv(model, 4, q=sl.zoo.four_bar_start(), parameters=lambda random, n: values[:n], **how)
+    env.reset(seed=0)
+    for k in range(4):
+        robot = sl.Dynamics(model.with_parameters(values[k]))
+        assert np.abs(robot.closure_error(env.q[k])).max() < 1e-12  # rounding; they were open by 4e-4
+
+
+@pytest.mark.parametrize("limits", ["stop", "ignore"])
+def test_starts_of_live_loops_that_can_be_switched_are_closed(limits):
+    b = sl.Builder("switched").body("arm", 1.0, (0.2, 0, 0), (0.01, 0.02, 0.02))
+    b.body("bar", 1.0, (0.2, 0, 0), (0.01, 0.02, 0.02))
+    b.revolute("shoulder", "world", "arm", "y", limits=(-2.0, 2.0)).revolute("elbow", "arm", "bar", "y", (0.4, 0, 0))
+    b.frame("tip", "bar", (0.5, 0, 0)).frame("hook", "world", (0.6, 0, 0))
+    model = b.loop("hook", "tip", sl.joints.PointOnPlane("z"), name="rail", switchable=True).build()
+    start = sl.Dynamics(model).assemble([0.5, -1.0])
+    how = {"actions": {"shoulder": 5.0}, "reward": lambda s: s.time, "reset": 0.1, "limits": limits}
+    env = sl.envs.MechanismEnv(model, 8, q=start, parameters=model.parameters(), **how)
+    env.reset(seed=0)
+    assert np.abs(sl.Dynamics(model).closure_error(env.q)).max() < 1e-12
+    assert np.ptp(env.q[:, 0]) > 0.05
 
 
 def floating(joint):
@@ -242,6 +272,40 @@ def test_lengths_of_loops_that_open_them_by_more_than_a_thousandth_are_refused()
     assert made.closure_residual.max() < 1e-12
     with pytest.raises(StateError, match=r"^reset: .* is open by .* \(with the live parameters\)"):
         env(2e-2).reset(seed=0)
+
+
+def damped(values, **options):
+    """Pendulums with dampers of these values, one drawn for each episode in turn; with 1e4 a rate of 1.5e5 1/s."""
+    model, turns = sl.zoo.pendulum(2), itertools.cycle(values)
+    own, places = model.parameters(), [model.parameters().names.index(f"hinge{k}.damping") for k in (1, 2)]
+
+    def drawn(random, n):
+        p = np.tile(own.values, (n, 1))
+        p[:, places] = np.array([next(turns) for _ in range(n)])[:, None]
+        return p
+
+    how = {"actions": {"hinge1": 5.0}, "reward": lambda s: s.time, "autoreset_mode": "Disabled"}
+    return sl.envs.MechanismEnv(model, 2, q=[1.0, 0.2], parameters=drawn, **how | options)
+
+
+def test_steps_are_implicit_where_parameters_that_are_drawn_are_too_stiff():
+    env = damped([0.0, 1e4])
+    assert env.motion.integrator.name == "implicit"
+    env.reset(seed=0)
+    ended = env.step(np.ones((2, 1)))[2]
+    assert not ended.any()
+    with pytest.warns(sl.SpanloopWarning, match="^MechanismEnv: the damping of joint 'hinge2' .*integrator='implicit'"):
+        damped([0.0, 1e4], integrator="rk4")
+
+
+def test_an_episode_whose_parameters_are_stiffer_than_all_before_names_the_joint():
+    env = damped([0.0] * 64 + [0.0, 1e4])  # 64 examples, and the first episodes
+    assert env.motion.integrator.name == "rk4"
+    env.reset(seed=0)
+    ended, infos = env.step(np.ones((2, 1)))[2::2]
+    assert ended.tolist() == [False, True]
+    assert infos["end_reason"][1] == "not_finite"
+    assert re.search("The damping of joint 'hinge2' .* Use integrator='implicit'", infos["end"][1])
 
 
 def test_every_episode_draws_its_parameters_and_moves_with_them():

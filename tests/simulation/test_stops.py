@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import spanloop as sl
+from spanloop.simulation.problem import Problem
+from spanloop.simulation.termination import singular_end
 
 
 def rod(**limits):
@@ -101,3 +103,15 @@ def test_stops_of_joints_of_several_degrees_of_freedom_alone_are_springs(integra
     reached = np.abs(run.q).max(axis=0)
     assert (reached > [0.3, 0.4]).all()  # without stops 0.8 and 0.48
     assert (reached < [0.31, 0.41]).all()  # the springs yield by millirad
+
+
+@pytest.mark.parametrize(
+    ("touches", "there"), [(False, "see robot.diagnose(q) there"), (True, "joints on their stops: crank_hinge; ")]
+)
+def test_a_singular_end_names_stops_only_where_joints_touch_them(touches, there):
+    model = sl.zoo.four_bar().with_joint("crank_hinge", limits=(-2.0, 2.0))
+    problem = Problem.of(sl.Dynamics(model), sl.zoo.four_bar_start(), None, limits="stop")
+    on = np.full(len(problem.system.switching.switches), float(touches))
+    sentence = singular_end(problem, 0.1, 1e-9, on).sentence
+    assert f"(margin 1.0e-09); {there}" in sentence
+    assert "switchable" not in sentence  # the model has no such loop

@@ -25,7 +25,8 @@ from spanloop.errors import InputError, SpanloopWarning, StateError
 from spanloop.simulation.integrators.integrator import Integrator, gpu_rollout, rollout
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import Problem
-from spanloop.simulation.simulate import with_stiffness
+from spanloop.simulation.simulate import stiffest_of, with_stiffness
+from spanloop.simulation.stiffness import EXPLICIT
 from spanloop.simulation.termination import Termination, event_met
 from spanloop.simulation.time_loop import Grid, Progress, TimeLoop, expect_forces, positive
 from spanloop.trajectory import Outcome
@@ -61,11 +62,20 @@ class BatchMotion:
 
     @staticmethod
     def of(
-        robot: Dynamics, q: Any, *, count: int, step: float, integrator: Integrator, where: str, **options: Any
+        robot: Dynamics,
+        q: Any,
+        *,
+        count: int,
+        step: float,
+        integrator: Integrator,
+        where: str,
+        examples: np.ndarray | None = None,
+        **options: Any,
     ) -> BatchMotion:
         """The motion of sl.simulate's arguments; options: those that say what acts.
 
-        Its warnings are those of a simulation, in the name of `where`.
+        examples: live parameters (n, p) that runs may have, by which stiffness is judged; those of the arguments by
+        default. Its warnings are those of a simulation, in the name of `where`.
         """
         step = positive(step, "step")
         if integrator.adaptive or integrator.accuracy is not None or integrator.checkpoint is not None:
@@ -76,7 +86,7 @@ class BatchMotion:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "simulate: ", SpanloopWarning)
             problem = Problem.of(robot, q, None, step=step, where=where, **options)
-            problem, chosen = with_stiffness(problem, integrator, step)
+            problem, chosen = with_stiffness(problem, integrator, step, examples)
         for words in filter(None, (problem.note, *problem.notes_on_limits(problem.q), problem.advice)):
             warnings.warn(f"{where}: {words}", SpanloopWarning, stacklevel=3)
         if len(problem) not in (1, count):
@@ -221,12 +231,20 @@ class BatchMotion:
         rows, places = slice(k, k + 1), self.layout.places
         row = self.state[rows].copy()
         own = replace(self.problem, constants=self.constants_of(rows), q=row[:, places["q"]].astype(float))
-        own = replace(own, v=row[:, places["v"]].astype(float))
+        own = replace(own, v=row[:, places["v"]].astype(float), advice=own.advice or self._advice(rows))
         number = int(self._counts[k])
         loop = self._loop(rows, self.step * (int(self.age[k]) - number))
         counts, record = np.array([number]), np.zeros((1, 1, 0))
         progress = Progress(row, self._why[rows].copy(), counts, record, number)
         return Termination(loop, own, self.layout, self.integrator.name).of(progress, 0).outcome
+
+    def _advice(self, rows: slice) -> str:
+        """Where steps are too long for a joint of this run, whose live parameters nobody knew before; else ""."""
+        p, name = self.problem, self.integrator.name
+        if not p.system.live or name == "implicit":
+            return ""
+        found = stiffest_of(replace(p, constants=self.constants_of(rows)))
+        return found.advice(self.step, name) if found is not None and found.rate * self.step > EXPLICIT else ""
 
     def _loop(self, rows: Any, start: float = 0.0) -> TimeLoop:
         compiled: Any = self.rollout if self.count == 1 else _Batched(self.rollout)

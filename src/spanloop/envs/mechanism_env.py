@@ -135,6 +135,7 @@ class MechanismEnv(VectorEnv):
                 limits=limits,
                 contacts=contacts,
                 parameters=self._parameters.usual(self.num_envs) if self._parameters else parameters,
+                examples=self._parameters.examples(self.num_envs) if self._parameters else None,
                 **acting,
             )
         self._starts = Starts(self.motion, reset, limits != "ignore")

@@ -13,6 +13,8 @@ from spanloop.errors import InputError
 from spanloop.model import Model
 from spanloop.model.parameters import impossible
 
+_EXAMPLES = 64  # rows, at least
+
 
 @dataclass(frozen=True)
 class RandomParameters:
@@ -27,6 +29,11 @@ class RandomParameters:
     def usual(self, n: int) -> np.ndarray:
         """The model's own, (n, p)."""
         return np.tile(self.model.parameters().values, (n, 1))
+
+    def examples(self, n: int) -> np.ndarray:
+        """Those of some episodes (..., p), drawn n at a time beside the episodes: the integrator is chosen by them."""
+        random = np.random.default_rng(0)
+        return np.concatenate([self.drawn(random, n) for _ in range(-(-_EXAMPLES // n))])
 
     def drawn(self, random: np.random.Generator, n: int) -> np.ndarray:
         """Those of n episodes, (n, p), checked."""

@@ -74,8 +74,7 @@ class Starts:
         """The same, and a note on what was changed, "" if nothing."""
         with warnings.catch_warnings(), refused_by("reset"):
             warnings.simplefilter("ignore", SpanloopWarning)
-            constants = self.motion.constants_of(rows)
-            return initial_state.closed(self.robot, self.motion.problem.system, q, v, constants)
+            return self.motion.problem.closed(q, v, rows)
 
     def given(self, rows: np.ndarray, q: Any, v: Any) -> Drawn:
         """Starts that a user gives, each for all runs or (n, ...) for each, checked and closed, with a warning."""

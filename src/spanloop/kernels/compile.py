@@ -103,8 +103,8 @@ def compile(
             batch. Several are for mechanisms with chains to divide (docs/gpu.md).
 
     Returns:
-        A Kernel: callable; `operations`, `plan`, `source`, `inputs` and `shape` describe it; `wasm` is it as a
-        WebAssembly module (docs/wasm.md).
+        A Kernel: callable; `operations`, `plan`, `source`, `inputs` and `shape` describe it; `wasm`, of
+        target "cpu", is it as a WebAssembly module (docs/wasm.md), `ptx`, of target "cuda", as PTX (docs/gpu.md).
 
     Raises:
         InputError: an option or name does not fit. UnsupportedError: the method or target cannot do this model.

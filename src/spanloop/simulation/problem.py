@@ -313,6 +313,20 @@ class Problem:
         ends = np.cumsum(sizes)
         return {n: self.constants[:, e - k : e] for n, e, k in zip(self.system.constants, ends, sizes, strict=True)}
 
+    @cached_property
+    def system_at_start(self) -> System:
+        """The system whose loops a start closes: without what events switch later, and the frames that these hold."""
+        return replace(self.system, model=self.model, switching=None) if self.system.switching else self.system
+
+    def closed(self, q: np.ndarray, v: np.ndarray, runs: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
+        """Starts q, v (n, ...) of the runs of these numbers with the loops closed: initial_state.closed."""
+        system, switching = self.system_at_start, self.system.switching
+        rows = {name: x[runs] if len(x) > 1 else x[0] for name, x in self.constant_rows().items()}
+        if switching and self.model.switches:
+            rows["active"] = active_row_mask(self.model, frozenset(switching.begins_closed), system.near)
+        constants = _joined([rows[name] for name in system.constants], (len(runs),))
+        return initial_state.closed(self.robot, system, q, v, constants)
+
     def refusal(
         self, t: float, q, v, z, u, run: int, h: float = 0.0, switched: Mapping[str, Any] = MappingProxyType({})
     ) -> Refusal | None:

@@ -36,7 +36,7 @@ from spanloop.simulation.integrators.integrator import (
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import End, Problem, Samples
 from spanloop.simulation.recipe import Recipe
-from spanloop.simulation.stiffness import EXPLICIT, stiffest
+from spanloop.simulation.stiffness import EXPLICIT, Stiffest, stiffest
 from spanloop.simulation.system import Closures
 from spanloop.simulation.termination import CLOSE, Termination, end_at_start
 from spanloop.simulation.time_loop import (
@@ -194,13 +194,14 @@ def _refuse_integrator_as_method(method: str | None) -> None:
         )
 
 
-def with_stiffness(problem: Problem, integrator: Integrator, h: float) -> tuple[Problem, Integrator]:
-    """The problem and the integrator of fixed steps, chosen where it is left open; a warning where one is too stiff."""
-    model, applied = problem.model, problem.applied
-    live = problem.system.live_parameters(problem.constants)
-    losses = any(any(j.damping + j.friction + j.stiffness) for j in model.joints) or _has_losses(model, live)
-    pulls = losses or bool(model.actuators or problem.system.stops) or applied.gains() is not None
-    found = stiffest(problem.system, problem.q[0], live) if pulls else None
+def with_stiffness(
+    problem: Problem, integrator: Integrator, h: float, live: np.ndarray | None = None
+) -> tuple[Problem, Integrator]:
+    """The problem and the integrator of fixed steps, chosen where it is left open; a warning where one is too stiff.
+
+    live: parameters (n, p) by which stiffness is judged, those of the runs by default.
+    """
+    found = stiffest_of(problem, live)
     rate = 0.0 if found is None else found.rate
     if integrator.name == AUTO:
         integrator = replace(integrator, name="implicit" if rate * h > EXPLICIT else "rk4")
@@ -211,6 +212,15 @@ def with_stiffness(problem: Problem, integrator: Integrator, h: float) -> tuple[
     if integrator.name == "implicit":
         problem = replace(problem, system=replace(problem.system, implicit=True))
     return problem, integrator
+
+
+def stiffest_of(problem: Problem, live: np.ndarray | None = None) -> Stiffest | None:
+    """The fastest decay or oscillation at the start of runs; live: parameters (n, p), those of the runs by default."""
+    model, applied = problem.model, problem.applied
+    live = problem.system.live_parameters(problem.constants) if live is None else live
+    losses = any(any(j.damping + j.friction + j.stiffness) for j in model.joints) or _has_losses(model, live)
+    pulls = losses or bool(model.actuators or problem.system.stops) or applied.gains() is not None
+    return stiffest(problem.system, problem.q[0], live) if pulls else None
 
 
 def _has_losses(model: Model, live: np.ndarray | None) -> bool:

@@ -17,6 +17,7 @@ from spanloop.contacts.contact_arrays import UNSOLVED, WHY
 from spanloop.errors import Reason, Refusal
 from spanloop.simulation.events.endings import Events
 from spanloop.simulation.events.outcomes import outcome_of, too_many, undefined
+from spanloop.simulation.events.switches import Switching
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import End, Problem
 from spanloop.simulation.system import SINGLE_SINGULAR
@@ -79,15 +80,26 @@ def end_at_start(problem: Problem, layout: StateLayout, p: Progress) -> None:
 
 def singular_end(problem: Problem, t: float, margin: float, on: np.ndarray | None) -> Outcome:
     """The outcome of a run at a singular configuration of the loops; on: of switches, where there are any."""
-    switching, there = problem.system.switching, "see robot.diagnose(q) there"
-    if switching is not None and on is not None:
-        closed = ", ".join(s.name for s, is_on in zip(switching.switches, on > 0.5, strict=True) if is_on)
-        there = (
-            f"of the switchable loops {closed or 'none'} are closed there; "
-            "sl.Dynamics(run.segments[-1].model).diagnose(run.q[-1]) names the rows"
-        )
+    there = _closed_there(problem.system.switching, on) or "see robot.diagnose(q) there"
     words = f"the loops came to a singular configuration at t = {t:.6g} s (margin {margin:.1e}); {there}"
     return Outcome(EndReason.SINGULAR, words, t)
+
+
+def _closed_there(switching: Switching | None, on: np.ndarray | None) -> str:
+    """Which switchable loops and stops act where a run ends, and how to look at them; "" if there are none."""
+    if switching is None or on is None:
+        return ""
+    acts = {s.name: bool(is_on) for s, is_on in zip(switching.switches, on > 0.5, strict=True)}
+    stops = [s.label for s in switching.switches if s.is_stop and acts[s.name]]
+    loops = [s.name for s in switching.switches if not s.is_stop]
+    words = []
+    if loops:
+        words.append(f"of the switchable loops {', '.join(x for x in loops if acts[x]) or 'none'} are closed there")
+    if stops:
+        words.append(f"joints on their stops: {', '.join(stops)}")
+    return (
+        "; ".join([*words, "sl.Dynamics(run.segments[-1].model).diagnose(run.q[-1]) names the rows"]) if words else ""
+    )
 
 
 class Termination:

@@ -85,6 +85,28 @@ def test_batches_that_do_not_fit_the_memory_are_computed_in_parts(device, monkey
     assert device.launches == [("batch", 2, 32), ("batch", 2, 32), ("batch", 1, 32)]  # the last has 10 states
 
 
+def test_columns_that_do_not_fit_the_memory_are_computed_in_parts(device, monkeypatch):
+    model = sl.zoo.pendulum(2)
+    q = states(model, 90)[0]
+    kernel = sl.compile(model, "mass_matrix", target="cuda", layout="columns", warps=1)
+    monkeypatch.setattr(kernel, "_fitting", lambda _: 40)
+    found = kernel(q.T)
+    assert agrees(np.moveaxis(found, -1, 0), sl.compile(model, "mass_matrix")(q))
+    assert len(device.launches) == 3  # of 40, 40 and 10 states
+    assert kernel.status.shape == (90,)
+
+
+@pytest.mark.parametrize("count", [0, 1, 33])
+@pytest.mark.parametrize("shape", [(-1,), (-1, 1)])
+def test_one_column_serves_all_states(device, count, shape):
+    model = sl.zoo.pendulum(2)
+    q, own = states(model, 33)[0][:count], model.parameters().values
+    kernel = sl.compile(model, "mass_matrix", target="cuda", layout="columns", parameters="live")
+    found = kernel(q.T, own.reshape(shape))
+    assert found.shape == (2, 2, count)
+    np.testing.assert_allclose(np.moveaxis(found, -1, 0), sl.compile(model, "mass_matrix")(q), rtol=1e-12)
+
+
 @pytest.mark.slow
 def test_one_row_for_all_states_is_copied_once(device):
     model = sl.zoo.quadruped()

@@ -67,8 +67,8 @@ def wanted_by(result: Callable, tree: Tree, classes: list[LinkClass]) -> list[To
 
     try:
         tokens = list(result([Lazy(i) for i in range(len(tree.links))]))
-    except (TypeError, AttributeError) as error:
-        raise CannotLoop(f"the answer is more than a selection of what links keep ({error})") from None
+    except (TypeError, AttributeError) as error:  # it computes with the values of links, which have no numbers here
+        raise CannotLoop("the answer is more than a selection of what links keep") from error
     if not all(isinstance(x, Token) for x in tokens):
         raise CannotLoop("the answer is more than a selection of what links keep")
     return tokens

@@ -217,25 +217,34 @@ class GpuKernel(Remade):
         return min(count, fits, MOST)
 
     def _columns_on_host(self, inputs: Sequence[Any], out: np.ndarray | None) -> np.ndarray:
-        """Inputs (size, n), or (size,) for all states; the answer (*shape, n)."""
+        """Inputs (size, n), or (size,) or (size, 1) for all states; the answer (*shape, n)."""
         given = [_column(self.name, n, k, x, self.dtype) for (n, k), x in zip(self.inputs, inputs, strict=True)]
         count = _one_count(self.name, given, self.inputs)
-        common = tuple(a.ndim == 1 for a in given)
+        given = [a[:, 0] if count > 1 and a.shape[1:] == (1,) else a for a in given]
         answer, status = np.empty((math.prod(self.shape), count), self.dtype), np.zeros(count, np.uint8)
-        if count:
-            sent = [copied(self.device, np.ascontiguousarray(a), 0) for a in given]
-            kept, marks = Memory(self.device, answer.nbytes), Memory(self.device, count)
-            pointers = [(m.pointer, 0) for m in sent]
-            self._launch(self.code(common, count), pointers, kept.pointer, marks.pointer, count, 0)
-            kept.read(arrays.address(answer), answer.nbytes)
-            marks.read(arrays.address(status), count)
-            driver.synchronize(self.device)
+        step = self._fitting(count)
+        for begin in range(0, count, max(step, 1)):
+            part = slice(begin, begin + step)
+            here = [a if a.ndim == 1 else a[:, part] for a in given]
+            answer[:, part], status[part] = self._columns(here, len(status[part]))
         self.status = status
         rows = np.ascontiguousarray(answer.T)
         laid = [(a, 0) if a.ndim == 1 else (np.ascontiguousarray(a.T), a.shape[0]) for a in given]
         self._answer_elsewhere(laid, (count,), rows, status)
         result = rows.T.reshape(*self.shape, count)
         return result if out is None else arrays.written(self.name, out, np.ascontiguousarray(result))
+
+    def _columns(self, given: Sequence[np.ndarray], n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Some of the states of a batch, copied, computed, copied back: the answer (numbers, n), the status (n,)."""
+        answer, status = np.empty((math.prod(self.shape), n), self.dtype), np.zeros(n, np.uint8)
+        sent = [copied(self.device, np.ascontiguousarray(a), 0) for a in given]
+        kept, marks = Memory(self.device, answer.nbytes), Memory(self.device, n)
+        code = self.code(tuple(a.ndim == 1 for a in given), n)
+        self._launch(code, [(m.pointer, 0) for m in sent], kept.pointer, marks.pointer, n, 0)
+        kept.read(arrays.address(answer), answer.nbytes)
+        marks.read(arrays.address(status), n)
+        driver.synchronize(self.device)
+        return answer, status
 
     @cached_property
     def _on_cpu(self) -> Kernel:
@@ -434,7 +443,7 @@ def _column(function: str, name: str, size: int, x: Any, dtype: np.dtype) -> np.
 
 
 def _one_count(function: str, given: Sequence[np.ndarray], inputs: Sequence[tuple[str, int]]) -> int:
-    counts = {a.shape[1] for a in given if a.ndim == 2}
+    counts = {a.shape[1] for a in given if a.ndim == 2 and a.shape[1] != 1}
     if len(counts) > 1:
         shapes = ", ".join(f"{n} {a.shape}" for a, (n, _) in zip(given, inputs, strict=True))
         raise InputError(f"{function}: inputs have different numbers of states: {shapes}")
