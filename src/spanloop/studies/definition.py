@@ -73,7 +73,10 @@ class Prepared:
             )
 
     def for_draws(self, draws: np.ndarray) -> Prepared:
-        """The study with steps for these draws (n, k) as well: implicit where one is stiff, if that was left open."""
+        """The study with steps for these draws (n, k) as well: implicit where one is stiff, if that was left open.
+
+        Draws that are relative are not multiplied yet.
+        """
         setup = self.setup
         if setup.implicit:
             return self

@@ -77,7 +77,7 @@ def best_of(
     axes = _axes(study)
     _refuse_options(population, generations, seed, tolerance, polish)
     study.refuse_changed()
-    setup = study.for_draws(study.setup.variables.values(_probes(axes))).setup
+    setup = study.for_draws(_probes(axes)).setup
     count = max(5, population or 15 * len(names))
     state: dict[str, Any] = {"runs": 0, "failed": 0, "history": []}
     sign = -1.0 if largest else 1.0
