@@ -67,6 +67,15 @@ def test_a_study_that_stopped_goes_on_and_computes_no_chunk_twice(tmp_path, monk
     same(again.results(), four_bar().run().results())
 
 
+def test_results_before_the_first_run_make_no_store_which_another_process_may_be_making(tmp_path):
+    """Both wrote the same folder: one lost its arrays, or found those of the other there."""
+    study = four_bar(store=tmp_path / "s")
+    assert study.results().sizes["run"] == 0
+    assert study.failures() == {}
+    assert list(tmp_path.iterdir()) == []
+    assert study.run().results().sizes["run"] == 37
+
+
 def test_a_finished_study_is_read_without_computing(tmp_path, monkeypatch):
     four_bar(store=tmp_path / "s").run()
     monkeypatch.setattr("spanloop.studies.execution.run_chunk", None)

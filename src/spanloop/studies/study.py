@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -142,8 +143,8 @@ class Study:
         if store.is_begun(self.path) and self._finished().all():
             return self  # without the lock, which no folder has that is read-only
         with store.locked(self.path):
+            opened = execution.uninterrupted(self._opened_store)
             left = np.flatnonzero(~self._finished()).tolist()
-            opened = self._store()
             bar = Bar(len(self), len(self) - sum(b - a for a, b in map(opened.span, left)), progress)
             if client is not None:
                 bar.say(f"Dask's dashboard: {execution.dashboard(client)}")
@@ -178,12 +179,20 @@ class Study:
         return self
 
     def _store(self) -> store.Store:
+        """The store, to be read: where none is on the disk yet, one in memory without runs, since run() makes it."""
+        if self.path is not None and not self.path.exists():
+            return self._opened_at(None)
+        return self._opened_store()
+
+    def _opened_store(self) -> store.Store:
+        """The store, which is made where there is none; on the disk under its lock."""
         if self._opened is None or self._opened.removed:
-            p = self._prepared
-            self._opened = store.opened(
-                self.path, p.definition, p.results_variables(), p.coordinates(), self._chunk, len(self)
-            )
+            self._opened = self._opened_at(self.path)
         return self._opened
+
+    def _opened_at(self, path: Path | None) -> store.Store:
+        p = self._prepared
+        return store.opened(path, p.definition, p.results_variables(), p.coordinates(), self._chunk, len(self))
 
     def _finished(self) -> np.ndarray:
         """Which chunks are stored."""
