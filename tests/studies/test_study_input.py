@@ -106,6 +106,11 @@ WRONG = {
         {"vary": None, "runs": None, "table": {"coupler.mass": [1.0, np.nan]}},
         "1 of 2 draws .* 'coupler.mass' is nan; must be finite. Correct these rows of the table",
     ),
+    "a quantity twice in a list": (
+        {"keep": [st.Largest("v.crank_hinge"), st.Smallest("v.crank_hinge")]},
+        "keep has 'v.crank_hinge' twice, .*; give names, as {'first': Largest.*, 'second': Smallest",
+    ),
+    "a number to keep": ({"keep": 5}, r"keep is 5; expected {'name': sl.studies.Largest\('v.elbow'\)}, or a list"),
     "assign to nothing": (
         {"vary": {"length": st.Uniform(1, 2)}, "assign": lambda x: {"coupler.mas": x["length"]}},
         "assign: nothing varies by the name 'coupler.mas'; did you mean 'coupler.mass'?",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -139,7 +139,7 @@ def items_of(keep: Any, model: Model, taken: Sequence[str]) -> tuple[Item, ...]:
     if isinstance(keep, str | Kept | EventCount | FirstEvent) or callable(keep):
         raise InputError(f"study: keep is {keep!r:.60}; expected {{'name': sl.studies.Largest('v.elbow')}}, or a list")
     if not isinstance(keep, Mapping):
-        keep = {str(x.quantity if isinstance(x, Kept) else x): x for x in keep}
+        keep = _by_quantity(keep)
     out = []
     for name, given in keep.items():
         place = f"study: keep[{name!r}]"
@@ -161,6 +161,22 @@ def items_of(keep: Any, model: Model, taken: Sequence[str]) -> tuple[Item, ...]:
         unit = "s" if type(given) in (TimeOfLargest, TimeOfSmallest) else given.unit or found.unit
         out.append(Item(name, given, found, unit))
     return tuple(out)
+
+
+def _by_quantity(keep: Any) -> dict[str, Any]:
+    """A list of what is kept, by the quantities themselves."""
+    if not isinstance(keep, Iterable):
+        raise InputError(f"study: keep is {keep!r:.60}; expected {{'name': sl.studies.Largest('v.elbow')}}, or a list")
+    out: dict[str, Any] = {}
+    for x in keep:
+        name = str(x.quantity if isinstance(x, Kept) else x)
+        if name in out:
+            raise InputError(
+                f"study: keep has {name!r} twice, and a list names results by their quantities; give names, as "
+                f"{{'first': {out[name]!r:.60}, 'second': {x!r:.60}}}"
+            )
+        out[name] = x
+    return out
 
 
 def form(name: str, place: str) -> type:
