@@ -287,3 +287,14 @@ def test_coordinates_of_flexible_bodies_are_kept_by_the_names_that_vary():
     found = sl.Study(model, keep=keep, **given).run().results()
     assert found["first"].values[:, 0].tolist() == [0.0, 0.01]
     assert found["size"].values[1] >= 0.01
+
+
+def test_a_rerun_takes_the_method_of_the_dynamics_that_was_given(monkeypatch):
+    robot = sl.Dynamics(sl.zoo.four_bar(), method="dense")
+    vary = {"v.crank_hinge": st.Uniform(0.5, 2.0)}
+    study = sl.Study(robot, vary, runs=2, q=sl.zoo.four_bar_start(), duration=0.01, keep={"a": "q.crank_hinge"})
+    taken = []
+    monkeypatch.setattr("spanloop.studies.definition.simulate", lambda *_, **given: taken.append(given["method"]))
+    study.rerun(0)
+    study.rerun(1, method="elimination")
+    assert taken == ["dense", "elimination"]

@@ -158,6 +158,7 @@ class Prepared:
         given = {
             **self.given,
             **more,
+            "method": self.setup.arguments["method"],  # of the Dynamics, if that was given
             "contacts": contacts,
             "integrator": replace(self.setup.integrator, progress=None),
         }
