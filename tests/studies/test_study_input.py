@@ -307,6 +307,13 @@ def test_one_bad_run_among_many_is_reported_and_run_again_alone():
     assert (others == others[0]).all()
 
 
+@pytest.mark.parametrize("span", [(-3, 5), (0, 38), (5, 2), (0.0, 5), (0, "x")])
+def test_draws_are_those_of_runs_that_there_are(span):
+    assert len(four_bar().draws(36, 37)["coupler.mass"]) == 1
+    with pytest.raises(InputError, match=r"draws\(.*\): there are runs 0 to 36"):
+        four_bar().draws(*span)
+
+
 def test_rerun_has_as_many_numbers_as_runs():
     with pytest.raises(InputError, match=r"rerun\(37\): there are runs 0 to 36"):
         four_bar().rerun(37)

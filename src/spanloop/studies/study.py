@@ -113,8 +113,16 @@ class Study:
         return self._prepared.design.runs
 
     def draws(self, first: int = 0, end: int | None = None) -> dict[str, np.ndarray]:
-        """The numbers of runs first .. end − 1 by name; of all runs by default."""
-        rows = self._rows(first, len(self) if end is None else end)
+        """The numbers of runs first .. end − 1 by name; of all runs by default.
+
+        Raises:
+            InputError: there are no such runs.
+        """
+        last = len(self) if end is None else end
+        whole = all(isinstance(x, int | np.integer) and not isinstance(x, bool) for x in (first, last))
+        if not (whole and 0 <= first <= last <= len(self)):
+            raise InputError(f"study: draws({first!r:.40}, {end!r:.40}): there are runs 0 to {len(self) - 1}")
+        rows = self._rows(int(first), int(last))
         return dict(zip(self.names, rows.T, strict=True))
 
     def _rows(self, first: int, end: int) -> np.ndarray:
