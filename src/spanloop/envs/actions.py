@@ -91,6 +91,8 @@ def _torques(model: Model, actions: Any) -> Actions:
     for name in names:
         if name not in dofs:
             raise InputError(f"actions: {name!r} is no degree of freedom; {_near(model, name, dofs)}")
+        if names.count(name) > 1:
+            raise InputError(f"actions: {name!r} is there twice; a degree of freedom has one action")
         places.append(dofs.index(name))
         given = actions[name] if isinstance(actions, Mapping) else _effort(model, dofs.index(name))
         if given is None:

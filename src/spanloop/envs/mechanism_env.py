@@ -164,7 +164,7 @@ class MechanismEnv(VectorEnv):
 
     def _set_spaces(self, autoreset_mode: Any) -> None:
         modes = {m.value: m for m in AutoresetMode}
-        mode = autoreset_mode if isinstance(autoreset_mode, AutoresetMode) else modes.get(autoreset_mode)
+        mode = autoreset_mode if isinstance(autoreset_mode, AutoresetMode) else modes.get(str(autoreset_mode))
         if mode is None:
             raise InputError(f"autoreset_mode is {autoreset_mode!r}; {nearest(str(autoreset_mode), modes)}")
         self._mode = mode
