@@ -340,7 +340,9 @@ class MechanismEnv(VectorEnv):
         v = np.zeros((n, self.robot.model.nv)) if v is None else v
         actions = np.zeros((n, len(self.actions))) if actions is None else actions
         failed = np.zeros(n, bool) if failed is None else failed
-        live = m.problem.system.live_parameters(m.constants_of(rows))
+        constants = m.constants_of(rows)
+        own = constants if len(constants) > 1 else constants.copy()  # one row is that of the motion, which changes
+        live = m.problem.system.live_parameters(own)
         return State(self.robot, m.time[rows], q, v, actions, failed, live)
 
     def _observed(self, state: State) -> np.ndarray:
