@@ -135,10 +135,7 @@ def warn_of_condensed_mass(fe: FiniteElements, owner: str) -> bool:
     Elements with displacements alone have one mass matrix along every axis, and nothing between axes. Static
     condensation mixes them, and what mass lies between the nodes that are left is no longer known.
     """
-    where = np.full((len(fe.positions), 3), -1)
-    for c in range(3):
-        at = np.flatnonzero((fe.dofs[:, 1] == c) & (fe.dofs[:, 0] >= 0))
-        where[fe.dofs[at, 0], c] = at
+    where = fe.rows[:, :3]
     nodes = (where >= 0).all(axis=1)
     if (fe.dofs[:, 1] > 2).any() or (fe.dofs[:, 0] < 0).any() or 3 * nodes.sum() < len(fe.dofs):
         return False

@@ -60,9 +60,7 @@ class EccentricMasses:
 
 def eccentric_masses(fe: FiniteElements) -> EccentricMasses:
     """The masses beside nodes that have all six degrees of freedom."""
-    table = np.full((len(fe.positions), 6), -1)
-    own = np.flatnonzero(fe.dofs[:, 0] >= 0)
-    table[fe.dofs[own, 0], fe.dofs[own, 1]] = own
+    table, own = fe.rows, np.flatnonzero(fe.dofs[:, 0] >= 0)
     nodes = np.flatnonzero((table >= 0).all(axis=1))
     rows = table[nodes]
     nothing = EccentricMasses(nodes[:0], rows[:0], np.zeros((0, 3)), np.zeros((0, 3, 3)))
