@@ -22,11 +22,12 @@ WRONG = {
     "an unknown joint": ({"vary": {"v.crank": st.Uniform(1, 2)}}, "did you mean 'v.crank_hinge'?"),
     "a negative mass": (
         {"vary": {"coupler.mass": st.Normal(0.1, 0.1)}, "runs": 10_000},
-        r"\d+ of 10000 draws \(1[56]\.\d %\) cannot be, first that of run \d+: 'coupler.mass' is -0.0\d+; must be >= 0",
+        r"\d+ of 10000 draws \(1[56]\.\d %\) are impossible; the first is that of run \d+: 'coupler.mass' is -0.0\d+; "
+        "must be >= 0",
     ),
     "an inertia that no body has": (
         {"vary": {"coupler.inertia.yy": st.Uniform(1.0, 2.0)}},
-        r"37 of 37 draws \(100 %\) cannot be, first that of run 0: .*coupler",
+        r"37 of 37 draws \(100 %\) are impossible; the first is that of run 0: .*coupler",
     ),
     "a quantity that does not exist": (
         {"keep": {"x": st.Largest("coupler_tp.position.z")}},

@@ -325,7 +325,7 @@ def test_a_store_that_is_removed_while_it_is_written_is_an_error_with_what_to_do
 
     with monkeypatch.context() as patched:
         patched.setattr("spanloop.studies.execution.run_chunk", removing)
-        with pytest.raises(FileError, match=r"the store was removed while it was in use.* run\(\) begins it anew"):
+        with pytest.raises(FileError, match=r"the store was removed while it was in use.* run\(\) makes a new one"):
             study.run(threads=1)
     shutil.rmtree(path, ignore_errors=True)  # what was written of a chunk meanwhile
     same(study.run().results(), four_bar().run().results())

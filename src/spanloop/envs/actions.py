@@ -125,7 +125,7 @@ def _inputs(actions: Any) -> Actions:
 
 
 def _pair(name: str, given: Any) -> tuple[float, float]:
-    """(low, high) from that, or from one number of which both signs are meant."""
+    """(low, high) from a pair, or from one number x as (−x, x)."""
     try:
         low, high = (-float(given), float(given)) if np.ndim(given) == 0 else map(float, given)
     except (TypeError, ValueError):

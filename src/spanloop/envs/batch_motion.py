@@ -63,7 +63,7 @@ class BatchMotion:
     def of(
         robot: Dynamics, q: Any, *, count: int, step: float, integrator: Integrator, where: str, **options: Any
     ) -> BatchMotion:
-        """The motion of sl.simulate's arguments; options: those that say what acts.
+        """The motion of sl.simulate's arguments; options: those that determine what acts.
 
         Its warnings are those of a simulation, in the name of `where`.
         """

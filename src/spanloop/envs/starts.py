@@ -69,7 +69,7 @@ class Starts:
 
     def closed(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> Drawn:
         """States near q, v with all loops closed, as the parameters of these runs close them; far ones are refused."""
-        return self._closed(rows, q, v)[:2]  # velocities that were made closed: nobody asked for others
+        return self._closed(rows, q, v)[:2]  # without the note: a user did not give these velocities
 
     def _closed(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
         """The same, and a note on what was changed, "" if nothing."""

@@ -2,7 +2,7 @@
 
 What sl.simulate decides from the states that it is given (the assembly of loops, implicit steps where joints are stiff)
 is decided once, for a reference run, so that no chunk decides otherwise. The reference is also the first row of every
-chunk: a run then has the same neighbours' kernel and the same bits in any chunk.
+chunk: so every run has the same kernel, and the same bits in any chunk.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from spanloop.studies.kept import Item, Samples
 from spanloop.studies.real_numbers import real_numbers
 
 _OPEN = 1e-6  # m or rad: a start that is open by more has not been closed
-_EARLY = 1e-6  # of a step: a time that is nearer to the end of one is meant to be there
+_EARLY = 1e-6  # of a step: a time that is nearer to the end of a step counts as that end
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,14 +52,14 @@ class Study:
             Samples of a quantity, EventCount, FirstEvent. A quantity is text ("q.elbow", "abs(v.elbow)",
             "tip.position.z", "tip.speed", "tau.elbow", "energy.total") or a function (t, q, v); alone it is its Last.
         trajectories: whether q and v of all runs are kept at every sample.
-        store: the folder of a Zarr store; by default results stay in memory. The same study goes on where it was.
-        chunk: runs that are computed and stored together; chosen by default. No number depends on it.
+        store: the folder of a Zarr store; by default results stay in memory. The same study continues where it was.
+        chunk: number of runs that are computed and stored together; chosen by default. Results do not depend on it.
         inputs: {"name": number} of the controller, which reads them as u in this order; or an array as in sl.simulate.
         others: duration, step, integrator, q, v, tau, controller, forces, closures, limits, events, parameters,
             contacts, sample and start as in sl.simulate, of one run. Steps are of fixed length.
 
     Raises:
-        InputError: a name is not known, draws cannot be (a negative mass), or an argument does not fit.
+        InputError: a name is not known, draws are impossible (a negative mass), or an argument does not fit.
 
     Example:
         >>> study = sl.Study(
@@ -174,10 +174,10 @@ class Study:
             try:
                 execution.stored(chunks, write)
             except KeyboardInterrupt as error:
-                error.add_note(f"{self.status()}; run() goes on from there")
+                error.add_note(f"{self.status()}; run() continues from there")
                 raise
             except execution.ClusterLost as error:
-                words = f"study: the cluster was lost ({error}). {self.status()}; run() goes on from there"
+                words = f"study: the cluster was lost ({error}). {self.status()}; run() continues from there"
                 raise execution.StudyError(words) from error
             finally:
                 chunks.close()

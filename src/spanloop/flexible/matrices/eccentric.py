@@ -4,8 +4,8 @@ Such a mass moves rigidly with its node: a function s of place has there the val
 integrals need of it are the first moment σ = ∫ ρ and the second J = ∫ ρ ρᵀ. In the mass matrix they are the couplings
 of rotations with a unit displacement of all nodes, [σ]×, and those with a unit rotation of all, tr J 1 − J.
 
-Elements couple rotations and displacements too, along themselves: from the part of σ along the directions to the
-neighbours of a node we take what their couplings with other nodes explain, as those of a prismatic beam do.
+Elements, too, couple rotations and displacements, along their own directions. From the part of σ along the directions
+to the neighbours of a node we subtract what the couplings with these neighbours explain, as for a prismatic beam.
 docs/theory/flexible.md, section 6.
 """
 

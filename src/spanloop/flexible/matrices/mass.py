@@ -6,7 +6,7 @@ that cost least strain energy. The mass matrix has the products of functions alo
 the same ones, those of the finite elements. Particles are a factor of the matrix of products.
 
 Momentum for unit modal rates, modal masses and the rigid inertia at η = 0 are those of the mass matrix, to rounding:
-what the particles lack of them, inertia of rotations, is in `Sections`, constant. docs/theory/flexible.md, section 6.
+`Sections` has the inertia of rotations that the particles lack, as constants. docs/theory/flexible.md, section 6.
 """
 
 from __future__ import annotations

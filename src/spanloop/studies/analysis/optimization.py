@@ -197,7 +197,7 @@ def _numbers(axes: Sequence[_Axis], x: np.ndarray) -> np.ndarray:
 
 
 def _refuse_options(population: Any, generations: Any, seed: Any, tolerance: Any, polish: Any) -> None:
-    """Raise InputError for options of study.best that are no such numbers."""
+    """Raise InputError for options of study.best of another type or out of range."""
     for name, value, least in (("population", population, 1), ("generations", generations, 1), ("seed", seed, 0)):
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
         if not (whole and least <= value < 2**32) and not (name == "population" and value is None):
