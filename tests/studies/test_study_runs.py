@@ -298,3 +298,17 @@ def test_a_rerun_takes_the_method_of_the_dynamics_that_was_given(monkeypatch):
     study.rerun(0)
     study.rerun(1, method="elimination")
     assert taken == ["dense", "elimination"]
+
+
+@pytest.mark.parametrize("runs", [3, 4, 6])
+@pytest.mark.parametrize("by", ["inputs", "tau"])
+def test_rows_for_the_steps_are_none_for_the_runs_though_a_chunk_has_as_many(by, runs):
+    """Four steps; three runs and the reference are four rows. Quantities read the row of their own step."""
+    rows = np.array([[1.0], [5.0], [2.0], [3.0]])
+    keep = {"end": "tau.h", "most": st.Largest("tau.h"), "path": st.Samples("tau.h")}
+    given = {"inputs": rows, "controller": lambda t, q, v, u: {"h": u[0]}} if by == "inputs" else {"tau": rows}
+    given |= {"runs": runs, "keep": keep, "duration": 0.04, "step": 0.01, "sample": 0.01}
+    found = sl.Study(hinge(), {"q.h": st.Uniform(0.1, 1.0)}, **given).run().results()
+    assert found["end"].values.tolist() == [3.0] * runs
+    assert found["most"].values.tolist() == [5.0] * runs
+    assert found["path"].values.tolist() == [[1.0, 5.0, 2.0, 3.0, 3.0]] * runs

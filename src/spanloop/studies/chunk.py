@@ -151,7 +151,8 @@ def _some(starts: Starts, part: np.ndarray) -> Starts:
         return starts
     axes = {"q": 2, "v": 2, "parameters": 2, "tau": 3, "inputs": 3}  # of arrays with a row for each run
     given = {
-        name: x[part] if np.ndim(x) == axes.get(name, 0) and name in axes else x for name, x in starts.arguments.items()
+        name: x[part] if name in axes and np.ndim(x) == axes[name] and len(x) == n else x
+        for name, x in starts.arguments.items()
     }
     contacts = given["contacts"]
     if not isinstance(contacts, str):

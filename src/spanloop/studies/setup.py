@@ -179,10 +179,11 @@ def parameters_at(setup: Setup, assigned: Mapping[Target, np.ndarray], n: int) -
 
 def _inputs(setup: Setup, assigned: Mapping[Target, np.ndarray], well: np.ndarray, n: int) -> dict[str, Any]:
     """tau, inputs and contacts of the runs that start, as far as they vary or are given."""
-    out: dict[str, Any] = {"tau": setup.arguments.get("tau"), "inputs": setup.inputs}
+    tau = setup.arguments.get("tau")
+    out: dict[str, Any] = {"tau": _for_all(tau), "inputs": _for_all(setup.inputs)}
     varied = {t: x for t, x in assigned.items() if t.kind == "tau"}
     if varied:
-        base = np.zeros(setup.model.nv) if out["tau"] is None else out["tau"]
+        base = np.zeros(setup.model.nv) if tau is None else tau
         rows = (
             np.array(np.broadcast_to(base, (n, *np.shape(base))))
             if np.ndim(base) > 1
@@ -212,6 +213,11 @@ def _inputs(setup: Setup, assigned: Mapping[Target, np.ndarray], well: np.ndarra
             settings = replace(settings, **own_values)
     out["contacts"] = settings
     return out
+
+
+def _for_all(rows: Any) -> Any:
+    """Rows of steps (steps, k) as (1, steps, k), which no number of runs makes one row for each run."""
+    return np.asarray(rows)[None] if np.ndim(rows) == 2 else rows
 
 
 @dataclass(frozen=True)
