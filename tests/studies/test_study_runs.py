@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 import spanloop as sl
 from spanloop.errors import InputError, SpanloopWarning, UnsupportedError
 from spanloop.simulation.stiffness import stiffest
-from spanloop.studies import stiff_draws
+from spanloop.studies import execution, stiff_draws
 from spanloop.studies.setup import parameters_at, starts_of
 
 st = sl.studies
@@ -312,3 +313,18 @@ def test_rows_for_the_steps_are_none_for_the_runs_though_a_chunk_has_as_many(by,
     assert found["end"].values.tolist() == [3.0] * runs
     assert found["most"].values.tolist() == [5.0] * runs
     assert found["path"].values.tolist() == [[1.0, 5.0, 2.0, 3.0, 3.0]] * runs
+
+
+def test_studies_that_run_in_two_threads_leave_the_filters_of_warnings_as_they_were():
+    """The first to begin ended first: its filters, and with them its silence, came back with the end of the second."""
+    before = list(warnings.filters)
+    first, second = (execution.on_threads(two(), [0, 1], lambda k: np.array([[0.5]]), 1) for _ in range(2))
+    seen = [next(x)[0] for x in (first, second)]
+    for run, k in zip((first, second), seen, strict=True):
+        assert [j for j, _ in run] == [1 - k]
+    assert warnings.filters == before
+
+
+def two():
+    study = sl.Study(hinge(), {"q.h": st.Uniform(0.1, 1.0)}, runs=2, keep={"e": "q.h"}, duration=0.02, step=0.01)
+    return study._prepared.setup

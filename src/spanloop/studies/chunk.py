@@ -64,7 +64,11 @@ class Ended:
 
 def run_chunk(setup: Setup, rows: np.ndarray) -> dict[str, np.ndarray]:
     """What is kept of runs with these numbers (n, k): arrays (n, ...) by name of the results' variables."""
-    quietly()
+    with quietly():
+        return _run_chunk(setup, rows)
+
+
+def _run_chunk(setup: Setup, rows: np.ndarray) -> dict[str, np.ndarray]:
     n = len(rows)
     out = empty(setup, n)
     starts = starts_of(setup, np.concatenate([setup.reference[None], rows]))

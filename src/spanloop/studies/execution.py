@@ -6,7 +6,6 @@ import concurrent.futures
 import contextlib
 import functools
 import os
-import warnings
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
@@ -38,8 +37,7 @@ def on_threads(setup: Setup, chunks: Sequence[int], draws: Draws, threads: int) 
         for future in [f for f in under_way if f.cancel()]:
             del under_way[future]
 
-    with warnings.catch_warnings():
-        quietly()
+    with quietly():
         try:
             while True:
                 try:

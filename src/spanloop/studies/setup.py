@@ -7,9 +7,11 @@ chunk: so every run has the same kernel, and the same bits in any chunk.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import threading
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -312,6 +314,24 @@ def step_numbers(times: Sequence[float], grid: Grid, start: float, name: str) ->
     return out
 
 
-def quietly() -> None:
-    """Let pass what sl.simulate notes of starts, as of one that was closed, and kernels of NaN: results have it all."""
-    warnings.filterwarnings("ignore", "(simulate|quantities): ", SpanloopWarning)
+_NOTES = "(simulate|quantities): "  # the beginnings of warnings that results make superfluous
+_quiet, _lock = list[Any](), threading.Lock()  # the filter, as often as contexts of this process have it
+
+
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+    """A context without what sl.simulate notes of starts, as of one that was closed, and kernels of NaN.
+
+    Filters belong to the process, and warnings.catch_warnings must be left in reverse order, which threads do not do.
+    """
+    with _lock:
+        if not _quiet:
+            warnings.filterwarnings("ignore", _NOTES, SpanloopWarning)
+        _quiet.append(_quiet[0] if _quiet else warnings.filters[0])
+    try:
+        yield
+    finally:
+        with _lock:
+            own = _quiet.pop()
+            if not _quiet and own in warnings.filters:
+                warnings.filters.remove(own)  # type: ignore[attr-defined]

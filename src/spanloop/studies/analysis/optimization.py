@@ -6,7 +6,6 @@ import concurrent.futures
 import itertools
 import math
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -83,7 +82,7 @@ def best_of(
     sign = -1.0 if largest else 1.0
     threads = os.cpu_count() or 1
 
-    with concurrent.futures.ThreadPoolExecutor(threads) as pool, warnings.catch_warnings():
+    with concurrent.futures.ThreadPoolExecutor(threads) as pool:
 
         def cost(x: np.ndarray) -> np.ndarray:
             rows = setup.variables.values(_numbers(axes, np.atleast_2d(x.T)))
