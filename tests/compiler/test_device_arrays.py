@@ -228,6 +228,13 @@ def test_an_array_on_a_device_offers_the_cuda_array_interface():
     assert not hasattr(DeviceArray.of_rows(4096, (4, 3), np.float32), "__cuda_array_interface__")
 
 
+def test_the_cuda_array_interface_names_the_default_stream_for_readers_on_streams_that_do_not_wait_for_it():
+    """Version 3 of the interface: 1 is the legacy default stream, None means that there is nothing to wait for."""
+    for stream, offered in ((None, None), (0, 1), (5, 5)):
+        array = DeviceArray.of_rows(4096, (4, 3), np.float32, device_type=dlpack.CUDA, stream=stream)
+        assert array.__cuda_array_interface__["stream"] == offered
+
+
 def test_a_dlpack_source_on_cuda_gets_the_stream_of_the_reader():
     class Source:
         def __init__(self):

@@ -112,6 +112,10 @@ WRONG = [
     ({"reset": -1.0}, "reset is -1.0; expected a size of noise [rad or m], {'joint': (low, high)}, or a function"),
     ({"reset": {"hinge": (0, 1)}}, "reset: 'hinge' is no joint of one coordinate; did you mean 'hinge"),
     ({"reset": {"hinge1": (1, 0)}}, "reset['hinge1'] is (1, 0); expected (low, high) [rad or m]"),
+    ({"reset": {"hinge1": "far"}}, "reset['hinge1'] is 'far'; expected (low, high) [rad or m]"),
+    ({"reset": {}}, "reset is {}; expected a size of noise [rad or m], {'joint': (low, high)}, or a function"),
+    ({"actions": ["hinge1", "hinge1"]}, "actions: 'hinge1' is there twice; a degree of freedom has one action"),
+    ({"autoreset_mode": ["SameStep"]}, "autoreset_mode is ['SameStep']; "),
     ({"duration": -1.0}, "duration is -1 s; must be positive"),
     ({"step": 0.0}, "step is 0 s; must be positive"),
     ({"limits": "bounce"}, "limits is 'bounce'; expected 'end', 'stop' or 'ignore'"),
@@ -402,3 +406,9 @@ def test_a_single_environment_is_of_one_that_nothing_resets():
         sl.envs.SingleEnv(made())
     with pytest.raises(InputError, match="SingleEnv: env is a str; expected a MechanismEnv"):
         sl.envs.SingleEnv("env")
+
+
+@pytest.mark.parametrize("number", ["a", 1.0 + 1.0j])
+def test_a_reset_function_that_returns_no_real_numbers_is_refused(number):
+    with pytest.raises(InputError, match=r"reset returned (<U1|complex128); expected real numbers"):
+        made(reset=lambda random, n: np.full((n, 2), number)).reset()

@@ -200,3 +200,10 @@ def test_an_episode_that_terminates_in_its_last_step_is_not_truncated(mode):
     _, _, terminations, truncations, infos = env.step(np.zeros((2, 1)))
     assert (terminations.tolist(), truncations.tolist()) == ([True, False], [False, True])
     assert infos["end_reason"].tolist() == ["terminated", "duration"]
+
+
+def test_of_two_reasons_that_are_met_at_once_the_first_counts():
+    env = pendulums(N, terminate=lambda s: {"first": s.time > 0.0, "second": s.time > 0.0})
+    env.reset(seed=0)
+    infos = env.step(np.zeros((env.num_envs, len(env.actions))))[4]
+    assert list(infos["end_reason"]) == ["first"] * env.num_envs

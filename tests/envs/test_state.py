@@ -99,6 +99,26 @@ def test_functions_of_a_state_take_the_live_parameters_of_each_environment():
             assert np.abs(jacobians[k] - own.jacobian(env.q[k], "tip")).max() < 1e-14
 
 
+@pytest.mark.parametrize("n", [1, 2])
+def test_the_parameters_of_a_state_stay_those_of_its_episode(n):
+    model, seen = sl.zoo.pendulum(), []
+
+    def heavier(random, n):
+        return model.parameters().values * random.uniform(1.0, 1.1, (n, 1))
+
+    def reward(state):
+        seen.append(state.parameters)
+        return state["hinge1"].v
+
+    env = sl.envs.MechanismEnv(model, n, actions={"hinge1": 1.0}, reward=reward, parameters=heavier)
+    env.reset(seed=0)
+    env.step(np.zeros((n, 1)))
+    before = seen[0].copy()
+    env.reset(seed=1)
+    assert np.array_equal(seen[0], before)
+    assert not np.array_equal(env.parameters, before)
+
+
 def test_functions_of_a_state_without_live_parameters_are_those_of_its_robot():
     model, _ = heavy_and_light()
     seen = []

@@ -1,5 +1,6 @@
 """Models with bodies from finite elements in files."""
 
+import io
 import pickle
 
 import numpy as np
@@ -86,6 +87,21 @@ def test_mutated_files_have_a_message(part):
             refused.append(str(error))
     assert len(refused) > 200
     assert all(text.startswith("boom.npz: ") for text in refused)
+
+
+def test_arrays_of_other_types_and_shapes_have_a_message(part):
+    """Whole files, with checksums that are right: each array in turn is another one."""
+    with np.load(io.BytesIO(reduced_file.to_bytes(part))) as file:
+        good = {name: file[name] for name in file.files}
+    others = [np.array(2.5), np.array("x"), np.array(-5), np.zeros((1, 1, 1, 1, 1)), np.array(["a", "b", "c"])]
+    for name, array in good.items():
+        for other in others:
+            if (other.dtype.kind, other.ndim) == (array.dtype.kind, array.ndim):
+                continue
+            out = io.BytesIO()
+            np.savez(out, **{**good, name: other})
+            with pytest.raises(sl.errors.FileError, match=r"^boom\.npz: "):
+                reduced_file.from_bytes(out.getvalue(), "boom.npz")
 
 
 def test_other_formats_write_the_body_rigid_when_forced(model, tmp_path):

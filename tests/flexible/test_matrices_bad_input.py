@@ -69,6 +69,11 @@ def test_imaginary_parts_are_refused_and_zero_ones_dropped():
 def test_what_would_be_ignored_or_taken_for_something_else_is_refused():
     refused("basis='guyan' has static shapes alone; leave modes= and up_to= out", basis="guyan")
     refused("basis='full' has all coordinates; leave modes= and up_to= out", basis="full", modes=None, up_to=10.0)
+    refused("by='effective mass' is for a number of modes of a held body", basis="free", by="effective mass")
+    refused(
+        "by='effective mass' is for a number of modes of a held body", basis="guyan", modes=None, by="effective mass"
+    )
+    refused("leave it out with up_to=", modes=None, up_to=10.0, by="effective mass")
     refused("basis is None; there are 'craig-bampton'", basis=None)
     refused("damping is True; expected ratios", damping=True)
     refused("damping is text", damping="0.01")

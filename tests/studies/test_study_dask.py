@@ -50,7 +50,7 @@ def test_a_study_outlives_its_workers(cluster, tmp_path):
             words.append(str(error))
         killer.join()
     assert killed
-    assert all("run() goes on from there" in x for x in words)
+    assert all("run() continues from there" in x for x in words)
     same(study.run().results(), four_bar(runs=3000, duration=1.0).run().results())
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -100,3 +102,17 @@ def test_best_takes_implicit_steps_where_the_ranges_are_stiff_though_no_draw_is(
     vary = {"j2.damping": st.Choice([0.01] * 9 + [8.2, 100.0])}
     with pytest.warns(sl.SpanloopWarning, match="at an end of the ranges"):
         sl.Study(model, vary, runs=1, integrator="rk4", keep={"e": "q.j2"}, **start).best("e", generations=1)
+
+
+def test_best_judges_relative_ranges_by_the_numbers_that_runs_have():
+    """A damping of 20 N m s/rad is slow for steps of 1 ms on 0.06 kg m², one of 500 is not."""
+    given = {"runs": 1, "keep": {"e": "q.j1"}, "duration": 0.01, "step": 1e-3, "integrator": "rk4"}
+    near = {"j1.damping": st.Uniform(0.9, 1.1, relative=True)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", sl.SpanloopWarning)
+        sl.Study(one_hinge(20.0), near, **given).best("e", population=5, generations=1)
+    far = {"j1.damping": st.Choice([1.0] * 9 + [1e4], relative=True)}
+    study = sl.Study(one_hinge(0.05), far, **given)
+    assert study.draws()["j1.damping"][0] == 0.05
+    with pytest.warns(sl.SpanloopWarning, match="at an end of the ranges"):
+        study.best("e", population=5, generations=1)

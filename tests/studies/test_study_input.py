@@ -22,11 +22,12 @@ WRONG = {
     "an unknown joint": ({"vary": {"v.crank": st.Uniform(1, 2)}}, "did you mean 'v.crank_hinge'?"),
     "a negative mass": (
         {"vary": {"coupler.mass": st.Normal(0.1, 0.1)}, "runs": 10_000},
-        r"\d+ of 10000 draws \(1[56]\.\d %\) cannot be, first that of run \d+: 'coupler.mass' is -0.0\d+; must be >= 0",
+        r"\d+ of 10000 draws \(1[56]\.\d %\) are impossible; the first is that of run \d+: 'coupler.mass' is -0.0\d+; "
+        "must be >= 0",
     ),
     "an inertia that no body has": (
         {"vary": {"coupler.inertia.yy": st.Uniform(1.0, 2.0)}},
-        r"37 of 37 draws \(100 %\) cannot be, first that of run 0: .*coupler",
+        r"37 of 37 draws \(100 %\) are impossible; the first is that of run 0: .*coupler",
     ),
     "a quantity that does not exist": (
         {"keep": {"x": st.Largest("coupler_tp.position.z")}},
@@ -111,6 +112,70 @@ WRONG = {
         {"vary": None, "runs": None, "table": {"coupler.mass": [1.0, np.nan]}},
         "1 of 2 draws .* 'coupler.mass' is nan; must be finite. Correct these rows of the table",
     ),
+    "a number to keep": ({"keep": 5}, "keep is 5; expected {'name': sl.studies.Largest"),
+    "an argument of simulate": ({"duraton": 1.0}, "there is no argument 'duraton'; did you mean 'duration'?"),
+    "rows of q": ({"q": np.zeros((4, 3))}, r"q has shape \(4, 3\); expected \(3,\) finite numbers, of one run"),
+    "a time between steps": ({"keep": {"x": st.Samples("q.crank_hinge", times=[0.0105])}}, "is not the end of a step"),
+    "relative to zero": ({"vary": {"crank_hinge.damping": st.Uniform(1, 2, relative=True)}}, "own value, which is 0"),
+    "assign without effect": (
+        {"vary": {"legnth": st.Uniform(1, 2)}, "assign": lambda x: {"coupler.mass": 1.0}},
+        "'legnth' is no quantity of the model, and assign does not read it",
+    ),
+    "assign reads what does not vary": (
+        {"vary": {"length": st.Uniform(1, 2)}, "assign": lambda x: {"coupler.mass": x["legnth"]}},
+        "assign reads 'legnth', which does not vary; did you mean 'length'?",
+    ),
+    "assign returns what varies by itself": (
+        {
+            "vary": {"length": st.Uniform(1, 2), "coupler.mass": st.Uniform(1, 2)},
+            "assign": lambda x: {"coupler.mass": x["length"]},
+        },
+        "assign returns 'coupler.mass', which varies by itself, too",
+    ),
+    "a variable with a name of the store": (
+        {"vary": {"zarr.json": st.Uniform(1, 2)}, "assign": lambda x: {"coupler.mass": x["zarr.json"]}},
+        "'zarr.json' is no name of a variable",
+    ),
+    "a variable with the name of the trajectories": (
+        {"vary": {"q": st.Uniform(1, 2)}, "assign": lambda x: {"coupler.mass": x["q"]}, "trajectories": True},
+        "the results have 'q' for trajectories=True",
+    ),
+    "a variable with the name of times": (
+        {
+            "vary": {"time_s": st.Uniform(1, 2)},
+            "assign": lambda x: {"coupler.mass": x["time_s"]},
+            "keep": {"s": st.Samples("q.crank_hinge", times=[0.01])},
+        },
+        r"the results have 'time_s' for the times of keep\['s'\]",
+    ),
+    "a kept name of times": (
+        {"keep": {"time_s": "q.crank_hinge", "s": st.Samples("q.crank_hinge", times=[0.01])}},
+        r"the results have 'time_s' for the times of keep\['s'\]",
+    ),
+    "a kept name of the store": ({"keep": {"zarr.json": "q.crank_hinge"}}, "'zarr.json'"),
+    "relative to a start that is not given": (
+        {"vary": {"q.crank_hinge": st.Uniform(0.9, 1.1, relative=True)}, "q": None},
+        "'q.crank_hinge' is relative, and q gives no number of it .* as q={'crank_hinge': number}",
+    ),
+    "relative to a torque that changes": (
+        {"vary": {"tau.crank_hinge": st.Uniform(0.9, 1.1, relative=True)}, "tau": np.arange(150.0).reshape(50, 3)},
+        "'tau.crank_hinge' is relative, and tau gives no number of it for the whole run",
+    ),
+    "relative that is a text": (
+        {"vary": lambda: {"coupler.mass": st.Uniform(0.9, 1.1, relative="no")}},
+        "Uniform: relative is 'no'; expected True or False",
+    ),
+    "a seed that is too large": ({"seed": 2**64}, r"seed is \d+; expected a whole number from 0 to 2\^63 - 1"),
+    "runs without end": ({"runs": 10**15}, "a study has at most 1000000000. Make several studies"),
+    "NaN in a table": (
+        {"vary": None, "runs": None, "table": {"coupler.mass": [1.0, np.nan]}},
+        "1 of 2 draws .* 'coupler.mass' is nan; must be finite. Correct these rows of the table",
+    ),
+    "a quantity twice in a list": (
+        {"keep": [st.Largest("v.crank_hinge"), st.Smallest("v.crank_hinge")]},
+        "keep has 'v.crank_hinge' twice, .*; give names, as {'first': Largest.*, 'second': Smallest",
+    ),
+    "a number to keep": ({"keep": 5}, r"keep is 5; expected {'name': sl.studies.Largest\('v.elbow'\)}, or a list"),
     "assign to nothing": (
         {"vary": {"length": st.Uniform(1, 2)}, "assign": lambda x: {"coupler.mas": x["length"]}},
         "assign: nothing varies by the name 'coupler.mas'; did you mean 'coupler.mass'?",
@@ -305,6 +370,13 @@ def test_one_bad_run_among_many_is_reported_and_run_again_alone():
     assert study.rerun(321).outcome.reason == study.results()["outcome"].values[321] != "finished"
     others = np.delete(study.results()["end"].values, 321)
     assert (others == others[0]).all()
+
+
+@pytest.mark.parametrize("span", [(-3, 5), (0, 38), (5, 2), (0.0, 5), (0, "x")])
+def test_draws_are_those_of_runs_that_there_are(span):
+    assert len(four_bar().draws(36, 37)["coupler.mass"]) == 1
+    with pytest.raises(InputError, match=r"draws\(.*\): there are runs 0 to 36"):
+        four_bar().draws(*span)
 
 
 def test_rerun_has_as_many_numbers_as_runs():

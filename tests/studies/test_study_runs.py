@@ -6,6 +6,7 @@ import functools
 import math
 import os
 import types
+import warnings
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import pytest
 import spanloop as sl
 from spanloop.errors import InputError, SpanloopWarning, UnsupportedError
 from spanloop.simulation.stiffness import stiffest
-from spanloop.studies import stiff_draws
+from spanloop.studies import execution, stiff_draws
 from spanloop.studies.setup import parameters_at, starts_of
 
 st = sl.studies
@@ -318,3 +319,43 @@ def test_coordinates_of_flexible_bodies_are_kept_by_the_names_that_vary():
     found = sl.Study(model, keep=keep, **given).run().results()
     assert found["first"].values[:, 0].tolist() == [0.0, 0.01]
     assert found["size"].values[1] >= 0.01
+
+
+def test_a_rerun_takes_the_method_of_the_dynamics_that_was_given(monkeypatch):
+    robot = sl.Dynamics(sl.zoo.four_bar(), method="dense")
+    vary = {"v.crank_hinge": st.Uniform(0.5, 2.0)}
+    study = sl.Study(robot, vary, runs=2, q=sl.zoo.four_bar_start(), duration=0.01, keep={"a": "q.crank_hinge"})
+    taken = []
+    monkeypatch.setattr("spanloop.studies.definition.simulate", lambda *_, **given: taken.append(given["method"]))
+    study.rerun(0)
+    study.rerun(1, method="elimination")
+    assert taken == ["dense", "elimination"]
+
+
+@pytest.mark.parametrize("runs", [3, 4, 6])
+@pytest.mark.parametrize("by", ["inputs", "tau"])
+def test_rows_for_the_steps_are_none_for_the_runs_though_a_chunk_has_as_many(by, runs):
+    """Four steps; three runs and the reference are four rows. Quantities read the row of their own step."""
+    rows = np.array([[1.0], [5.0], [2.0], [3.0]])
+    keep = {"end": "tau.h", "most": st.Largest("tau.h"), "path": st.Samples("tau.h")}
+    given = {"inputs": rows, "controller": lambda t, q, v, u: {"h": u[0]}} if by == "inputs" else {"tau": rows}
+    given |= {"runs": runs, "keep": keep, "duration": 0.04, "step": 0.01, "sample": 0.01}
+    found = sl.Study(hinge(), {"q.h": st.Uniform(0.1, 1.0)}, **given).run().results()
+    assert found["end"].values.tolist() == [3.0] * runs
+    assert found["most"].values.tolist() == [5.0] * runs
+    assert found["path"].values.tolist() == [[1.0, 5.0, 2.0, 3.0, 3.0]] * runs
+
+
+def test_studies_that_run_in_two_threads_leave_the_filters_of_warnings_as_they_were():
+    """The first to begin ended first: its filters, and with them its silence, came back with the end of the second."""
+    before = list(warnings.filters)
+    first, second = (execution.on_threads(two(), [0, 1], lambda k: np.array([[0.5]]), 1) for _ in range(2))
+    seen = [next(x)[0] for x in (first, second)]
+    for run, k in zip((first, second), seen, strict=True):
+        assert [j for j, _ in run] == [1 - k]
+    assert warnings.filters == before
+
+
+def two():
+    study = sl.Study(hinge(), {"q.h": st.Uniform(0.1, 1.0)}, runs=2, keep={"e": "q.h"}, duration=0.02, step=0.01)
+    return study._prepared.setup

@@ -77,6 +77,15 @@ def test_a_store_stays_where_it_was_when_the_process_goes_elsewhere(tmp_path, mo
     assert not (tmp_path / "elsewhere" / "s").exists()
 
 
+def test_results_before_the_first_run_make_no_store_which_another_process_may_be_making(tmp_path):
+    """Both wrote the same folder: one lost its arrays, or found those of the other there."""
+    study = four_bar(store=tmp_path / "s")
+    assert study.results().sizes["run"] == 0
+    assert study.failures() == {}
+    assert list(tmp_path.iterdir()) == []
+    assert study.run().results().sizes["run"] == 37
+
+
 def test_a_finished_study_is_read_without_computing(tmp_path, monkeypatch):
     four_bar(store=tmp_path / "s").run()
     monkeypatch.setattr("spanloop.studies.execution.run_chunk", None)
@@ -326,7 +335,7 @@ def test_a_store_that_is_removed_while_it_is_written_is_an_error_with_what_to_do
 
     with monkeypatch.context() as patched:
         patched.setattr("spanloop.studies.execution.run_chunk", removing)
-        with pytest.raises(FileError, match=r"the store was removed while it was in use.* run\(\) begins it anew"):
+        with pytest.raises(FileError, match=r"the store was removed while it was in use.* run\(\) makes a new one"):
             study.run(threads=1)
     shutil.rmtree(path, ignore_errors=True)  # what was written of a chunk meanwhile
     same(study.run().results(), four_bar().run().results())

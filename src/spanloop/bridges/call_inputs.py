@@ -45,7 +45,7 @@ def in_order(name: str, names: Sequence[str], inputs: Sequence[Any], named: Mapp
 
 
 def refuse_switches(name: str, wrt: Iterable[str], known: Sequence[str]) -> None:
-    """Refuse derivatives by inputs that are no numbers, as `active`."""
+    """Refuse derivatives by inputs that are switches, such as `active`."""
     for switch in wrt:
         if switch in SWITCHES:
             others = ", ".join(n for n in known if n not in SWITCHES)
@@ -56,7 +56,7 @@ def refuse_switches(name: str, wrt: Iterable[str], known: Sequence[str]) -> None
 
 
 def named_values(name: str, given: Mapping[str, Any], convert: Callable[[Any], Any]) -> list[Any]:
-    """The values of parameters {"forearm.mass": value} as arrays; InputError for what is no number."""
+    """The values of parameters {"forearm.mass": value} as arrays; InputError for what is not numeric."""
     found = []
     for key, x in given.items():
         try:

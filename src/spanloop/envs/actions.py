@@ -91,6 +91,8 @@ def _torques(model: Model, actions: Any) -> Actions:
     for name in names:
         if name not in dofs:
             raise InputError(f"actions: {name!r} is no degree of freedom; {_near(model, name, dofs)}")
+        if names.count(name) > 1:
+            raise InputError(f"actions: {name!r} is there twice; a degree of freedom has one action")
         places.append(dofs.index(name))
         given = actions[name] if isinstance(actions, Mapping) else _effort(model, dofs.index(name))
         if given is None:
@@ -123,7 +125,7 @@ def _inputs(actions: Any) -> Actions:
 
 
 def _pair(name: str, given: Any) -> tuple[float, float]:
-    """(low, high) from that, or from one number of which both signs are meant."""
+    """(low, high) from a pair, or from one number x as (−x, x)."""
     try:
         low, high = (-float(given), float(given)) if np.ndim(given) == 0 else map(float, given)
     except (TypeError, ValueError):

@@ -72,7 +72,7 @@ class BatchMotion:
         examples: np.ndarray | None = None,
         **options: Any,
     ) -> BatchMotion:
-        """The motion of sl.simulate's arguments; options: those that say what acts.
+        """The motion of sl.simulate's arguments; options: those that determine what acts.
 
         examples: live parameters (n, p) that runs may have, by which stiffness is judged; those of the arguments by
         default. Its warnings are those of a simulation, in the name of `where`.

@@ -165,7 +165,7 @@ class MechanismEnv(VectorEnv):
 
     def _set_spaces(self, autoreset_mode: Any) -> None:
         modes = {m.value: m for m in AutoresetMode}
-        mode = autoreset_mode if isinstance(autoreset_mode, AutoresetMode) else modes.get(autoreset_mode)
+        mode = autoreset_mode if isinstance(autoreset_mode, AutoresetMode) else modes.get(str(autoreset_mode))
         if mode is None:
             raise InputError(f"autoreset_mode is {autoreset_mode!r}; {nearest(str(autoreset_mode), modes)}")
         self._mode = mode
@@ -341,7 +341,9 @@ class MechanismEnv(VectorEnv):
         v = np.zeros((n, self.robot.model.nv)) if v is None else v
         actions = np.zeros((n, len(self.actions))) if actions is None else actions
         failed = np.zeros(n, bool) if failed is None else failed
-        live = m.problem.system.live_parameters(m.constants_of(rows))
+        constants = m.constants_of(rows)
+        own = constants if len(constants) > 1 else constants.copy()  # one row is that of the motion, which changes
+        live = m.problem.system.live_parameters(own)
         return State(self.robot, m.time[rows], q, v, actions, failed, live)
 
     def _observed(self, state: State) -> np.ndarray:

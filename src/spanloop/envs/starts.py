@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from spanloop.compiler.runtime.foreign_arrays import as_numpy
 from spanloop.contacts.geometry_check import overlap_refusal
 from spanloop.envs.batch_motion import BatchMotion, refused_by
 from spanloop.envs.start_noise import StartNoise
@@ -68,7 +69,7 @@ class Starts:
 
     def closed(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> Drawn:
         """States near q, v with all loops closed, as the parameters of these runs close them; far ones are refused."""
-        return self._closed(rows, q, v)[:2]  # velocities that were made closed: nobody asked for others
+        return self._closed(rows, q, v)[:2]  # without the note: a user did not give these velocities
 
     def _closed(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
         """The same, and a note on what was changed, "" if nothing."""
@@ -175,7 +176,7 @@ class Starts:
         start = self.motion.problem.q[0]
         if callable(reset):
             return of_draws(reset, "reset")
-        if isinstance(reset, Mapping):
+        if isinstance(reset, Mapping) and reset:
             return self._ranges(reset, start)
         try:
             noise = float(0.0 if reset is None else reset)
@@ -199,7 +200,10 @@ class Starts:
         for name, pair in ranges.items():
             if name not in known:
                 raise InputError(f"reset: {name!r} is no joint of one coordinate; {nearest(name, known)}")
-            low_high = np.asarray(pair, float)
+            try:
+                low_high = np.asarray(pair, float)
+            except (TypeError, ValueError):
+                low_high = np.array(np.nan)
             if low_high.shape != (2,) or not np.isfinite(low_high).all() or low_high[0] > low_high[1]:
                 raise InputError(f"reset[{name!r}] is {pair!r}; expected (low, high) [rad or m]")
             bounds.append(low_high)
@@ -216,13 +220,16 @@ class Starts:
 
     def _checked(self, drawn: Any, n: int) -> Drawn:
         """What a function drew, as q and v."""
-        pair = drawn if isinstance(drawn, tuple) else (drawn, np.zeros((n, self.model.nv)))
-        shapes = [np.shape(x) for x in pair]
+        given = drawn if isinstance(drawn, tuple) else (drawn, np.zeros((n, self.model.nv)))
+        pair = [as_numpy("reset", "what the function returned", x, f"({n}, k)") for x in given]
+        shapes = [x.shape for x in pair]
         if shapes != [(n, self.model.nq), (n, self.model.nv)]:
             raise InputError(
                 f"reset returned arrays of shape {', '.join(map(str, shapes))}; expected q ({n}, {self.model.nq}), or "
                 f"a tuple of q and v ({n}, {self.model.nv})"
             )
+        if wrong := [x.dtype for x in pair if x.dtype.kind not in "fiub"]:
+            raise InputError(f"reset returned {wrong[0]}; expected real numbers")
         q, v = (np.array(x, float) for x in pair)
         faults = faulty_states(self.robot, {"q": q, "v": v})
         if faults:

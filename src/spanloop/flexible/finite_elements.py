@@ -25,3 +25,11 @@ class FiniteElements:
     dofs: np.ndarray
     labels: np.ndarray | None = None
     source: str = "matrices"
+
+    @property
+    def rows(self) -> np.ndarray:
+        """(n_nodes, 6): the row of each component of each node; −1 where there is none."""
+        out = np.full((len(self.positions), 6), -1)
+        placed = np.flatnonzero(self.dofs[:, 0] >= 0)
+        out[self.dofs[placed, 0], self.dofs[placed, 1]] = placed
+        return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -68,8 +69,8 @@ class Inputs:
                 f"of the batch {batch}? Give it the shape {for_steps} for steps, "
                 f"{(*self.values.shape[:-1], 1, self.width)} for runs"
             )
-        if self.values.shape[:-2] == ():
-            return self.values[None]
+        if math.prod(self.values.shape[:-2]) == 1:
+            return self.values.reshape(1, given, self.width)
         return np.broadcast_to(self.values, (*batch, *self.values.shape[-2:])).reshape(-1, given, self.width)
 
     def at(self, batch: tuple[int, ...], numbers: np.ndarray) -> np.ndarray:

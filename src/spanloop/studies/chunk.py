@@ -64,7 +64,11 @@ class Ended:
 
 def run_chunk(setup: Setup, rows: np.ndarray) -> dict[str, np.ndarray]:
     """What is kept of runs with these numbers (n, k): arrays (n, ...) by name of the results' variables."""
-    quietly()
+    with quietly():
+        return _run_chunk(setup, rows)
+
+
+def _run_chunk(setup: Setup, rows: np.ndarray) -> dict[str, np.ndarray]:
     n = len(rows)
     out = empty(setup, n)
     starts = starts_of(setup, np.concatenate([setup.reference[None], rows]))
@@ -151,7 +155,8 @@ def _some(starts: Starts, part: np.ndarray) -> Starts:
         return starts
     axes = {"q": 2, "v": 2, "parameters": 2, "tau": 3, "inputs": 3}  # of arrays with a row for each run
     given = {
-        name: x[part] if np.ndim(x) == axes.get(name, 0) and name in axes else x for name, x in starts.arguments.items()
+        name: x[part] if name in axes and np.ndim(x) == axes[name] and len(x) == n else x
+        for name, x in starts.arguments.items()
     }
     contacts = given["contacts"]
     if not isinstance(contacts, str):

@@ -73,7 +73,10 @@ class Prepared:
             )
 
     def for_draws(self, draws: np.ndarray) -> Prepared:
-        """The study with steps for these draws (n, k) as well: implicit where one is stiff, if that was left open."""
+        """The study with steps for these draws (n, k) as well: implicit where one is stiff, if that was left open.
+
+        Draws that are relative are not multiplied yet.
+        """
         setup = self.setup
         if setup.implicit:
             return self
@@ -155,6 +158,7 @@ class Prepared:
         given = {
             **self.given,
             **more,
+            "method": self.setup.arguments["method"],  # of the Dynamics, if that was given
             "contacts": contacts,
             "integrator": replace(self.setup.integrator, progress=None),
         }
@@ -373,7 +377,7 @@ def _given(model: Model, given: Any, target: Target) -> float:
 
 
 def _constant(rows: Any, place: int) -> float:
-    """Column `place` of (n,) or (steps, n); NaN if it changes from step to step, or is no number."""
+    """Column `place` of (n,) or (steps, n); NaN if it changes from step to step, or is not a number."""
     try:
         column = np.atleast_2d(np.asarray(rows, float))[..., place]
     except (TypeError, ValueError, IndexError):  # refused where all of it is checked
@@ -387,7 +391,7 @@ def _integrator(given: Any) -> Integrator:
         what = f"integrator is {found.name!r}" if found.adaptive else "accuracy is given"
         raise UnsupportedError(f"study: steps are of one length in all runs, and {what}. Use 'rk4' and step=")
     if found.checkpoint is not None:
-        raise InputError("study: a checkpoint is of one simulation; a study with a store goes on from there by itself")
+        raise InputError("study: a checkpoint belongs to one simulation; a study with a store continues by itself")
     return replace(found, threads=1, progress=False)
 
 

@@ -41,8 +41,7 @@ def on_threads(setup: Setup, chunks: Sequence[int], draws: Draws, threads: int) 
         for future in [f for f in under_way if f.cancel()]:
             del under_way[future]
 
-    with warnings.catch_warnings():
-        quietly()
+    with quietly():
         try:
             while True:
                 try:

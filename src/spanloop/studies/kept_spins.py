@@ -1,7 +1,7 @@
-"""Spins of bodies from finite elements without geometric stiffening: kept of every run, and too fast ones have failed.
+"""Spins of bodies from finite elements without geometric stiffening are kept; above a bound a run has failed.
 
-A run of a study is judged as sl.simulate judges its own, at every step: the angular velocity of a body's root over its
-first frequency.
+The bounds are those of sl.simulate, checked at every step: the angular velocity of a body's root over its first
+frequency.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def too_fast(model: Model, kept: Mapping[str, np.ndarray]) -> dict[int, str]:
 
 
 def warn_of_spins(model: Model, kept: Mapping[str, np.ndarray]) -> None:
-    """Warn of spins that the data of a body hardly follow, in runs that have not failed."""
+    """Warn of spins for which the data of a body are inaccurate, in runs that have not failed."""
     for body in soft_bodies(model):
         shares = kept[item_name(body)]
         count = int((shares > SPIN).sum())

@@ -2,14 +2,16 @@
 
 What sl.simulate decides from the states that it is given (the assembly of loops, implicit steps where joints are stiff)
 is decided once, for a reference run, so that no chunk decides otherwise. The reference is also the first row of every
-chunk: a run then has the same neighbours' kernel and the same bits in any chunk.
+chunk: so every run has the same kernel, and the same bits in any chunk.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import threading
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,7 +35,7 @@ from spanloop.studies.draws.variables import SURFACES, Target, Variables
 from spanloop.studies.kept import Item, Samples
 from spanloop.studies.real_numbers import real_numbers
 
-_EARLY = 1e-6  # of a step: a time that is nearer to the end of one is meant to be there
+_EARLY = 1e-6  # of a step: a time that is nearer to the end of a step counts as that end
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,10 +180,11 @@ def parameters_at(setup: Setup, assigned: Mapping[Target, np.ndarray], n: int) -
 
 def _inputs(setup: Setup, assigned: Mapping[Target, np.ndarray], well: np.ndarray, n: int) -> dict[str, Any]:
     """tau, inputs and contacts of the runs that start, as far as they vary or are given."""
-    out: dict[str, Any] = {"tau": setup.arguments.get("tau"), "inputs": setup.inputs}
+    tau = setup.arguments.get("tau")
+    out: dict[str, Any] = {"tau": _for_all(tau), "inputs": _for_all(setup.inputs)}
     varied = {t: x for t, x in assigned.items() if t.kind == "tau"}
     if varied:
-        base = np.zeros(setup.model.nv) if out["tau"] is None else out["tau"]
+        base = np.zeros(setup.model.nv) if tau is None else tau
         rows = (
             np.array(np.broadcast_to(base, (n, *np.shape(base))))
             if np.ndim(base) > 1
@@ -211,6 +214,11 @@ def _inputs(setup: Setup, assigned: Mapping[Target, np.ndarray], well: np.ndarra
             settings = replace(settings, **own_values)
     out["contacts"] = settings
     return out
+
+
+def _for_all(rows: Any) -> Any:
+    """Rows of steps (steps, k) as (1, steps, k), which no number of runs makes one row for each run."""
+    return np.asarray(rows)[None] if np.ndim(rows) == 2 else rows
 
 
 @dataclass(frozen=True)
@@ -305,6 +313,24 @@ def step_numbers(times: Sequence[float], grid: Grid, start: float, name: str) ->
     return out
 
 
-def quietly() -> None:
-    """Let pass what sl.simulate notes of starts, as of one that was closed, and kernels of NaN: results have it all."""
-    warnings.filterwarnings("ignore", "(simulate|quantities): ", SpanloopWarning)
+_NOTES = "(simulate|quantities): "  # the beginnings of warnings that results make superfluous
+_quiet, _lock = list[Any](), threading.Lock()  # the filter, as often as contexts of this process have it
+
+
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+    """A context without what sl.simulate notes of starts, as of one that was closed, and kernels of NaN.
+
+    Filters belong to the process, and warnings.catch_warnings must be left in reverse order, which threads do not do.
+    """
+    with _lock:
+        if not _quiet:
+            warnings.filterwarnings("ignore", _NOTES, SpanloopWarning)
+        _quiet.append(_quiet[0] if _quiet else warnings.filters[0])
+    try:
+        yield
+    finally:
+        with _lock:
+            own = _quiet.pop()
+            if not _quiet and own in warnings.filters:
+                warnings.filters.remove(own)  # type: ignore[attr-defined]

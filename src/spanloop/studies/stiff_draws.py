@@ -30,7 +30,7 @@ from spanloop.studies.setup import Setup, parameters_at
 
 _NUMBERS = 4_000_000  # in the matrices of a block of runs
 _TINY = 1e-12  # of the scaled mass matrix: links without mass are very fast, not infinitely
-_RANK = 1e-9  # of the largest singular value of the closures' rows: a smaller one is none
+_RANK = 1e-9  # of the largest singular value of the closures' rows: a smaller one is that of a redundant row
 
 
 def stiffest_draw(setup: Setup, problem: Problem, design: Design) -> tuple[int, Stiffest] | None:

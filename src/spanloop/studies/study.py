@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,14 +52,14 @@ class Study:
             Samples of a quantity, EventCount, FirstEvent. A quantity is text ("q.elbow", "abs(v.elbow)",
             "tip.position.z", "tip.speed", "tau.elbow", "energy.total") or a function (t, q, v); alone it is its Last.
         trajectories: whether q and v of all runs are kept at every sample.
-        store: the folder of a Zarr store; by default results stay in memory. The same study goes on where it was.
-        chunk: runs that are computed and stored together; chosen by default. No number depends on it.
+        store: the folder of a Zarr store; by default results stay in memory. The same study continues where it was.
+        chunk: number of runs that are computed and stored together; chosen by default. Results do not depend on it.
         inputs: {"name": number} of the controller, which reads them as u in this order; or an array as in sl.simulate.
         others: duration, step, integrator, q, v, tau, controller, forces, closures, limits, events, parameters,
             contacts, sample and start as in sl.simulate, of one run. Steps are of fixed length.
 
     Raises:
-        InputError: a name is not known, draws cannot be (a negative mass), or an argument does not fit.
+        InputError: a name is not known, draws are impossible (a negative mass), or an argument does not fit.
 
     Example:
         >>> study = sl.Study(
@@ -112,8 +113,16 @@ class Study:
         return self._prepared.design.runs
 
     def draws(self, first: int = 0, end: int | None = None) -> dict[str, np.ndarray]:
-        """The numbers of runs first .. end − 1 by name; of all runs by default."""
-        rows = self._rows(first, len(self) if end is None else end)
+        """The numbers of runs first .. end − 1 by name; of all runs by default.
+
+        Raises:
+            InputError: there are no such runs.
+        """
+        last = len(self) if end is None else end
+        whole = all(isinstance(x, int | np.integer) and not isinstance(x, bool) for x in (first, last))
+        if not (whole and 0 <= first <= last <= len(self)):
+            raise InputError(f"study: draws({first!r:.40}, {end!r:.40}): there are runs 0 to {len(self) - 1}")
+        rows = self._rows(int(first), int(last))
         return dict(zip(self.names, rows.T, strict=True))
 
     def _rows(self, first: int, end: int) -> np.ndarray:
@@ -142,8 +151,8 @@ class Study:
         if store.is_begun(self.path) and self._finished().all():
             return self  # without the lock, which no folder has that is read-only
         with store.locked(self.path):
+            opened = execution.uninterrupted(self._opened_store)
             left = np.flatnonzero(~self._finished()).tolist()
-            opened = self._store()
             bar = Bar(len(self), len(self) - sum(b - a for a, b in map(opened.span, left)), progress)
             if client is not None:
                 bar.say(f"Dask's dashboard: {execution.dashboard(client)}")
@@ -166,10 +175,10 @@ class Study:
             try:
                 execution.stored(chunks, write)
             except KeyboardInterrupt as error:
-                error.add_note(f"{self.status()}; run() goes on from there")
+                error.add_note(f"{self.status()}; run() continues from there")
                 raise
             except execution.ClusterLost as error:
-                words = f"study: the cluster was lost ({error}). {self.status()}; run() goes on from there"
+                words = f"study: the cluster was lost ({error}). {self.status()}; run() continues from there"
                 raise execution.StudyError(words) from error
             finally:
                 chunks.close()
@@ -179,12 +188,20 @@ class Study:
         return self
 
     def _store(self) -> store.Store:
+        """The store, to be read: where none is on the disk yet, one in memory without runs, since run() makes it."""
+        if self.path is not None and not self.path.exists():
+            return self._opened_at(None)
+        return self._opened_store()
+
+    def _opened_store(self) -> store.Store:
+        """The store, which is made where there is none; on the disk under its lock."""
         if self._opened is None or self._opened.removed:
-            p = self._prepared
-            self._opened = store.opened(
-                self.path, p.definition, p.results_variables(), p.coordinates(), self._chunk, len(self)
-            )
+            self._opened = self._opened_at(self.path)
         return self._opened
+
+    def _opened_at(self, path: Path | None) -> store.Store:
+        p = self._prepared
+        return store.opened(path, p.definition, p.results_variables(), p.coordinates(), self._chunk, len(self))
 
     def _finished(self) -> np.ndarray:
         """Which chunks are stored."""

@@ -29,8 +29,8 @@ class DeviceArray:
 
     pointer: address of the first number, 0 of an empty array. strides: bytes from one entry to the next, along each
     axis. device_type: as DLPack numbers them, 1 CPU, 2 CUDA. device_id: None where the source does not report it.
-    owner: keeps the memory alive. stream: on which the numbers are written, as the CUDA array interface reports it;
-    None where there is nothing to wait for. ready: called with a consumer's stream before it gets the array.
+    owner: keeps the memory alive. stream: on which the numbers are written, 0 the default one; None where there is
+    nothing to wait for. ready: called with a consumer's stream before it gets the array.
     """
 
     pointer: int
@@ -98,7 +98,7 @@ class DeviceArray:
             "strides": None if self.is_contiguous else self.strides,
             "typestr": self.dtype.str,
             "data": (self.pointer, self.read_only),
-            "stream": self.stream or None,
+            "stream": 1 if self.stream == 0 else self.stream,  # the interface calls the default stream 1
         }
 
     def _tensor(self) -> dlpack.Tensor:

@@ -136,8 +136,8 @@ class Reduction:
     def _independent(self, found: np.ndarray, K: np.ndarray, M: np.ndarray, owner: str) -> np.ndarray:
         """Combinations (k, m) of shapes (n, k) that are independent of each other; K and M: their stiffness and mass.
 
-        What has neither strain energy nor mass beside the shapes is none: static shapes that modes contain. What has
-        mass and no strain energy is a part that is loose.
+        A combination without strain energy and mass is left out: a static shape that the modes contain. One with mass
+        and without strain energy is the motion of a loose part.
         """
         w, V = np.linalg.eigh(K)
         nothing = w < _DEPENDENT
@@ -154,9 +154,9 @@ class Reduction:
         return np.asarray(V[:, ~nothing])
 
     def _with_mass(self, z: np.ndarray, masses: np.ndarray, owner: str) -> np.ndarray:
-        """The shapes (n, k) of unit stiffness that move mass, masses (k,); what the others would do is named.
+        """Those of shapes (n, k) of unit stiffness that move mass, by masses (k,); a warning names the others.
 
-        A shape without mass follows its loads at once, and no other shape; without it the body is rigid there.
+        A shape without mass would follow its loads at once; without it the body is rigid there.
         """
         good = masses > _NO_MASS * np.median(masses)
         if good.all():

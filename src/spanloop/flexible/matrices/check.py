@@ -135,10 +135,7 @@ def warn_of_condensed_mass(fe: FiniteElements, owner: str) -> bool:
     Elements with displacements alone have one mass matrix along every axis, and nothing between axes. Static
     condensation mixes them, and what mass lies between the nodes that are left is no longer known.
     """
-    where = np.full((len(fe.positions), 3), -1)
-    for c in range(3):
-        at = np.flatnonzero((fe.dofs[:, 1] == c) & (fe.dofs[:, 0] >= 0))
-        where[fe.dofs[at, 0], c] = at
+    where = fe.rows[:, :3]
     nodes = (where >= 0).all(axis=1)
     if (fe.dofs[:, 1] > 2).any() or (fe.dofs[:, 0] < 0).any() or 3 * nodes.sum() < len(fe.dofs):
         return False
@@ -163,7 +160,7 @@ def warn_of_condensed_mass(fe: FiniteElements, owner: str) -> bool:
 def _of_modes(fe: FiniteElements) -> float:
     """The least ratio [rad²/s²] of stiffness to mass of coordinates without a place; 0 without them.
 
-    The boundary of a model that was reduced before may have no stiffness but rounding, which this is to be beside.
+    The boundary of a model that was reduced before may have no stiffness except rounding, which is compared with this.
     """
     modes = fe.dofs[:, 0] < 0
     mass = fe.mass.diagonal()[modes]
@@ -173,9 +170,9 @@ def _of_modes(fe: FiniteElements) -> float:
 def _check_rows(fe: FiniteElements, R: np.ndarray, owner: str) -> None:
     """Raise InputError for a row of K in which rigid motion causes a force; warn where K has few digits.
 
-    A force K_i r is a sum that cancels. Entries with d digits leave 5·10^-d of Σ |K_ij| |r_j|. Places have an error of
-    the body's size, not of their own distance, so arms count as if they all had the size. A lost or wrong entry of K
-    leaves its own share of the sum.
+    A force K_i r is a sum that cancels. Entries with d digits leave 5·10^-d of Σ |K_ij| |r_j|. Errors of
+    positions are of the body's size, not of a node's distance, so every arm counts with that size. A lost or wrong
+    entry of K leaves its own share of the sum.
     """
     node, component = fe.dofs[:, 0], fe.dofs[:, 1]
     used = node >= 0

@@ -4,8 +4,8 @@ Such a mass moves rigidly with its node: a function s of place has there the val
 integrals need of it are the first moment σ = ∫ ρ and the second J = ∫ ρ ρᵀ. In the mass matrix they are the couplings
 of rotations with a unit displacement of all nodes, [σ]×, and those with a unit rotation of all, tr J 1 − J.
 
-Elements couple rotations and displacements too, along themselves: from the part of σ along the directions to the
-neighbours of a node we take what their couplings with other nodes explain, as those of a prismatic beam do.
+Elements, too, couple rotations and displacements, along their own directions. From the part of σ along the directions
+to the neighbours of a node we subtract what the couplings with these neighbours explain, as for a prismatic beam.
 docs/theory/flexible.md, section 6.
 """
 
@@ -60,9 +60,7 @@ class EccentricMasses:
 
 def eccentric_masses(fe: FiniteElements) -> EccentricMasses:
     """The masses beside nodes that have all six degrees of freedom."""
-    table = np.full((len(fe.positions), 6), -1)
-    own = np.flatnonzero(fe.dofs[:, 0] >= 0)
-    table[fe.dofs[own, 0], fe.dofs[own, 1]] = own
+    table, own = fe.rows, np.flatnonzero(fe.dofs[:, 0] >= 0)
     nodes = np.flatnonzero((table >= 0).all(axis=1))
     rows = table[nodes]
     nothing = EccentricMasses(nodes[:0], rows[:0], np.zeros((0, 3)), np.zeros((0, 3, 3)))

@@ -22,7 +22,7 @@ from spanloop.flexible.matrices.interfaces import Tied
 _DENSE = 500  # unknowns: smaller problems are solved in whole
 _PIVOTS = 20000
 _LEAF = 60
-_MOST = 300  # modes that are looked for
+_MOST = 300  # modes that are searched
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +108,7 @@ class Held:
     @property
     def negative_pivots(self) -> int:
         """How many eigenvalues of K are negative; 0 where a mean interface is held, and for models so large that
-        looking at the pivots would take as much memory again as the factors."""
+        reading the pivots would take as much memory again as the factors."""
         if self._W.shape[0] or len(self.free) > _PIVOTS:
             return 0
         return int((self._factors.U.diagonal() < 0.0).sum())

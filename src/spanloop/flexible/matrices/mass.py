@@ -6,7 +6,7 @@ that cost least strain energy. The mass matrix has the products of functions alo
 the same ones, those of the finite elements. Particles are a factor of the matrix of products.
 
 Momentum for unit modal rates, modal masses and the rigid inertia at η = 0 are those of the mass matrix, to rounding:
-what the particles lack of them, inertia of rotations, is in `Sections`, constant. docs/theory/flexible.md, section 6.
+`Sections` has the inertia of rotations that the particles lack, as constants. docs/theory/flexible.md, section 6.
 """
 
 from __future__ import annotations
@@ -130,10 +130,7 @@ def mass_moments(fe: FiniteElements, shapes: np.ndarray, root: np.ndarray) -> Ma
 def _products(fe: FiniteElements, shapes: np.ndarray, root: np.ndarray) -> np.ndarray:
     """Products (4 + 3n, 4 + 3n) of the functions over the mass."""
     n, nodes = shapes.shape[1], len(fe.positions)
-    where = np.full((nodes, 3), -1)
-    for c in range(3):
-        at = np.flatnonzero((fe.dofs[:, 1] == c) & (fe.dofs[:, 0] >= 0))
-        where[fe.dofs[at, 0], c] = at
+    where = fe.rows[:, :3]
     has = where >= 0
     values = np.zeros((nodes, 4 + 3 * n))
     values[:, 0], values[:, 1:4] = 1.0, fe.positions - root

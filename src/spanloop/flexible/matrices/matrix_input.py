@@ -55,8 +55,8 @@ def from_matrices(
     interfaces: nodes by name, {"root": 0, "tip": [17, 18, 19]}: frames that carry something. "root" is where the
         body's joint holds it, and the origin of the body. The frame of several nodes is at their mean, or
         (nodes, (x, y, z)) says where
-    modes: how many inner modes, 6 by default; or up_to: all up to a frequency [Hz]. by: the slowest ("frequency"), or
-        those with the largest "effective mass"
+    modes: how many inner modes, 6 by default; or up_to: all up to a frequency [Hz]. by: of `modes` the slowest
+        ("frequency"), or those with the largest "effective mass"
     basis: "craig-bampton": static shapes of the interfaces, and inner modes with all of them held; "guyan": the static
         ones; "rubin": the static ones, and modes with the root held; "cantilever": these modes alone; "free": modes of
         the free body, re-based to the root; "full": all
@@ -89,6 +89,9 @@ def from_matrices(
     if basis in ("guyan", "full") and (modes or up_to is not None):
         kept = "static shapes alone" if basis == "guyan" else "all coordinates"
         raise InputError(f"{_OWNER}: basis={basis!r} has {kept}; leave modes= and up_to= out")
+    if by != CHOICES[0] and (up_to is not None or basis in ("free", "guyan", "full")):
+        which = "up_to=" if up_to is not None else f"basis={basis!r}"
+        raise InputError(f"{_OWNER}: by={by!r} is for a number of modes of a held body; leave it out with {which}")
     check.check_matrices(fe, _OWNER)
     found = read_interfaces(fe, interfaces, tie, _OWNER)
     check.warn_of_far_frames(fe, found, _OWNER)

@@ -178,14 +178,12 @@ def _surface(fe: FiniteElements, shapes: np.ndarray, root: np.ndarray, drawn: Dr
             "energies": np.zeros((0, n, n)),
         }
     nodes, triangles = np.unique(drawn.triangles, return_inverse=True)
-    movement = np.zeros((len(fe.positions), n, 3))
-    for c in range(3):
-        at = np.flatnonzero((fe.dofs[:, 1] == c) & (fe.dofs[:, 0] >= 0))
-        movement[fe.dofs[at, 0], :, c] = shapes[at]
+    rows = fe.rows[nodes, :3]
+    movement = np.where((rows >= 0)[:, :, None], shapes[rows], 0.0).transpose(0, 2, 1)
     return {
         "vertices": fe.positions[nodes] - root,
         "triangles": triangles.reshape(-1, 3),
-        "movement": movement[nodes],
+        "movement": np.ascontiguousarray(movement),
         "energies": np.zeros((0, n, n)) if drawn.energy is None else _energies(drawn, shapes),
     }
 

@@ -1,4 +1,4 @@
-"""How the places of a finite-element body turn with its shapes: what tells how far it bends.
+"""How the places of a finite-element body turn with its shapes: the measure of how far it bends.
 
 Nodes with three rotations turn by them. Where nodes only have displacements, those around node i fit a rotation,
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from spanloop.flexible.finite_elements import FiniteElements
 
-_LOOKED_AT = 4000  # nodes
+_MOST_NODES = 4000  # whose rotations are computed
 _MIXES = 200  # of shapes, whose places of largest rotation are kept
 _FLAT = 1e-9  # of the largest: an axis about which neighbours have no arm
 
@@ -33,26 +33,18 @@ def turning(fe: FiniteElements, shapes: np.ndarray, stiffness: np.ndarray) -> np
     return np.asarray(every[np.unique([int(np.argmax(x)) for x in sizes])])
 
 
-def _tables(fe: FiniteElements) -> np.ndarray:
-    """The row (nodes, 6) of each component of each node; −1 where there is none."""
-    rows = np.full((len(fe.positions), 6), -1)
-    own = np.flatnonzero(fe.dofs[:, 0] >= 0)
-    rows[fe.dofs[own, 0], fe.dofs[own, 1]] = own
-    return rows
-
-
 def _some(nodes: np.ndarray) -> np.ndarray:
-    return nodes[:: max(1, -(-len(nodes) // _LOOKED_AT))]
+    return nodes[:: max(1, -(-len(nodes) // _MOST_NODES))]
 
 
 def _rotations(fe: FiniteElements, shapes: np.ndarray) -> np.ndarray:
-    rows = _tables(fe)[:, 3:]
+    rows = fe.rows[:, 3:]
     some = rows[_some(np.flatnonzero((rows >= 0).all(axis=1)))]
     return np.asarray(shapes[some].transpose(0, 2, 1))
 
 
 def _fitted(fe: FiniteElements, shapes: np.ndarray) -> np.ndarray:
-    rows = _tables(fe)
+    rows = fe.rows
     moves = np.asarray((rows[:, :3] >= 0).all(axis=1))
     some = _some(np.flatnonzero(moves & ~(rows[:, 3:] >= 0).all(axis=1)))
     found = [_around(fe, shapes, rows, moves, int(i)) for i in some]

@@ -1,4 +1,4 @@
-"""What a SID file says of the mass of a flexible body: products of 1, x, φ_k over it, and its geometric stiffening.
+"""What a SID file has of the mass of a flexible body: products of 1, x, φ_k over it, and its geometric stiffening.
 
 | SID | constant | first order | here |
 |---|---|---|---|
@@ -12,10 +12,10 @@
 
 k, l: modes; in the first order l is that by whose coordinate. W: the field of accelerations W x of products of angular
 velocities, whose columns SID orders 11, 22, 33, 12, 23, 13. K0 is symmetric in k and l. In Oe it stands on top of T_kl,
-which is symmetric, too: without Gr to first order the two cannot be told apart, and T_kl is that of the part of φ that
+which is symmetric, too: without Gr to first order the two cannot be separated, and T_kl is that of the part of φ that
 is affine in x. That is no error of first order in q, only their sum counts there. Cr may contain rotary inertia of
 nodes, which Gr does not; where Gr is not given, or its columns have another order, C_k is that of Oe and Cr. Programs
-write Oe to first order symmetric in k and l, or all in one of the two entries: the mean is meant. [Wallrapp1994]
+write Oe to first order symmetric in k and l, or all in one of the two entries: we take the mean. [Wallrapp1994]
 """
 
 from __future__ import annotations

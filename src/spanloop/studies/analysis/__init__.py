@@ -1,1 +1,1 @@
-"""What results of studies say: summary, sensitivities, the best numbers."""
+"""Analysis of studies: summary, sensitivities, audit, the best numbers."""

@@ -6,7 +6,6 @@ import concurrent.futures
 import itertools
 import math
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -77,13 +76,13 @@ def best_of(
     axes = _axes(study)
     _refuse_options(population, generations, seed, tolerance, polish)
     study.refuse_changed()
-    setup = study.for_draws(study.setup.variables.values(_probes(axes))).setup
+    setup = study.for_draws(_probes(axes)).setup
     count = max(5, population or 15 * len(names))
     state: dict[str, Any] = {"runs": 0, "failed": 0, "history": []}
     sign = -1.0 if largest else 1.0
     threads = os.cpu_count() or 1
 
-    with concurrent.futures.ThreadPoolExecutor(threads) as pool, warnings.catch_warnings():
+    with concurrent.futures.ThreadPoolExecutor(threads) as pool:
 
         def cost(x: np.ndarray) -> np.ndarray:
             rows = setup.variables.values(_numbers(axes, np.atleast_2d(x.T)))
@@ -199,7 +198,7 @@ def _numbers(axes: Sequence[_Axis], x: np.ndarray) -> np.ndarray:
 
 
 def _refuse_options(population: Any, generations: Any, seed: Any, tolerance: Any, polish: Any) -> None:
-    """Raise InputError for options of study.best that are no such numbers."""
+    """Raise InputError for options of study.best of another type or out of range."""
     for name, value, least in (("population", population, 1), ("generations", generations, 1), ("seed", seed, 0)):
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
         if not (whole and least <= value < 2**32) and not (name == "population" and value is None):

@@ -49,7 +49,7 @@ def sensitivity_of(data: xarray.Dataset, names: Sequence[str], quantity: str, de
     y = numbers_of(data, quantity)
     well = np.isfinite(y)
     used = well
-    if design.kind == "saltelli":  # A alone is a plain sample
+    if design.kind == "saltelli":  # blocks A and B are plain samples
         used = well & (data["run"].values % (len(names) + 2) < 2)
     if used.sum() < _FEW:
         raise InputError(f"study: {quantity!r} is a number in {int(used.sum())} runs; a correlation needs {_FEW}")

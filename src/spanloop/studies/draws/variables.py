@@ -201,8 +201,8 @@ def refuse_impossible(model: Model, variables: Variables, design: Any, base: np.
         if design.kind == "table":
             advice = "Correct these rows of the table, or leave them out"
         raise InputError(
-            f"study: {bad} of {design.runs} draws ({100.0 * bad / design.runs:.3g} %) cannot be, first that of run "
-            f"{first[0]}: {first[1]}. {advice}"
+            f"study: {bad} of {design.runs} draws ({100.0 * bad / design.runs:.3g} %) are impossible; the first is "
+            f"that of run {first[0]}: {first[1]}. {advice}"
         )
 
 

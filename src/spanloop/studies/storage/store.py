@@ -107,7 +107,7 @@ class Store:
 
     def _gone(self) -> FileError:
         return FileError(
-            f"{self.path}: the store was removed while it was in use, with the chunks in it. run() begins it anew, "
+            f"{self.path}: the store was removed while it was in use, with the chunks in it. run() makes a new one "
             "once nothing is left of the folder"
         )
 

@@ -212,7 +212,7 @@ class DeviceCode:
 
 
 def checked_warps(name: str, warps: Any) -> int | None:
-    """The number of warps that a user asks for; InputError if it is none."""
+    """The number of warps that a user asks for; InputError unless it is 1 to MOST, or None."""
     if warps is None or (isinstance(warps, int) and not isinstance(warps, bool) and 1 <= warps <= MOST):
         return warps
     raise InputError(f"{name}: warps is {warps!r}; expected 1 to {MOST}, or None for a choice by the size of the batch")

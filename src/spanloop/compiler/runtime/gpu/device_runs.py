@@ -18,9 +18,9 @@ from spanloop.compiler.runtime.rollout import Addresses, Steps
 from spanloop.errors import DeviceError, InputError
 
 BUFFER = 2**28  # bytes of samples of a stretch, but for one sample, which is never divided
-LAUNCH = 0.05  # s: a launch is no longer, so that Ctrl-C is heard
+LAUNCH = 0.05  # s: a launch is no longer, so that Ctrl-C is handled in time
 _GUESSED = 2e-9, 1e-12  # s an operation of one run, and of one more: until a launch has been timed
-_NAN = 0xFF  # bytes of a float that is none
+_NAN = 0xFF  # every byte of a NaN
 _ALIGNED = 256
 
 

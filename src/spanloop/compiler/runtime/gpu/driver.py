@@ -133,7 +133,7 @@ def device_count() -> int:
 
 
 def checked_number(device: Any) -> int:
-    """The number of a GPU, if it is one; there need be no such GPU yet."""
+    """The number of a GPU, checked to be a whole number; the GPU need not exist."""
     if isinstance(device, bool) or not isinstance(device, int | np.integer) or device < 0:
         raise InputError(
             f"device is {device!r}; expected the number of a GPU, a whole number from 0 on: device=0 is the first"

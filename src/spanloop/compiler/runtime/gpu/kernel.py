@@ -310,7 +310,7 @@ class GpuKernel(Remade):
             driver.synchronize(device, used or 0)
         if check:
             self._warn(given, leading, marks, count)
-        return (result if out is None else out) if out is not None else returned(result, like)
+        return out if out is not None else returned(result, like)
 
     def _borrowed(self, name: str, size: int, x: Any, stream: int) -> tuple[DeviceArray, Any]:
         """An input on the device; NumPy arrays and lists are copied there."""

@@ -1,6 +1,6 @@
 """Calls with CUDA tensors of PyTorch on their own memory, without DLPack in between: that takes longer than a launch.
 
-PyTorch is not imported: whoever has a tensor has it loaded.
+PyTorch is not imported here: a caller that has a tensor has imported it.
 """
 
 from __future__ import annotations
