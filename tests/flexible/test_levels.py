@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import spanloop as sl
+from spanloop.model.examine import examine
 
 BOOM = sl.flexible.beam(1.0, E=7e10, density=2700.0, section=sl.flexible.circle(0.01), elements=3)
 FE = sl.flexible.to_matrices(BOOM)
@@ -99,6 +100,18 @@ def column(share):
     mass = share * COLUMN.buckling_load("tip") / 9.81
     b = sl.Builder("column", gravity=(-9.81, 0, 0)).body("post", flexible=COLUMN).body("top", mass, inertia=(0.1,) * 3)
     return sl.Dynamics(b.fixed("foot", "world", "post").fixed("weld", "post.tip", "top").build())
+
+
+def test_check_and_warnings_of_loads_have_the_stiffness_of_the_model():
+    robot = column(0.05)
+    own = robot.model.parameters()
+    names = [x for x in own.names if x.startswith("post.modes.stiffness")]
+    soft = robot.model.with_parameters(own.changed({x: 0.25 * own.values[own.index(x)] for x in names}))
+    with pytest.warns(sl.errors.SpanloopWarning, match=r"carries 0\.2 of the load along it"):
+        sl.Dynamics(soft).static_deflection(soft.neutral())
+    (level,) = [f for f in examine(soft) if f.topic == "level_spin"]
+    assert level.values["spin"] == pytest.approx(0.05 * COLUMN.frequencies.min())
+    assert f"{0.25 * COLUMN.buckling_load('tip'):.3g} N at 'tip'" in level.values["buckles"]
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ from functools import cached_property
 from hashlib import sha256
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spanloop.flexible.body import FlexibleBody, FlexibleNode, Stations
 from spanloop.flexible.modes import Modal
@@ -158,23 +159,25 @@ class FiniteElementBody:
         """Whether the body stiffens with every force at an interface."""
         return self.level == 2 and all(f"{name}.{force}" in self.loads for force in ("fx", "fy", "fz"))
 
-    def buckling_load(self, name: str) -> float:
+    def buckling_load(self, name: str, stiffness: ArrayLike | None = None) -> float:
         """About the compression [N] along the line from the root to an interface at which the body buckles.
 
         From its stiffening; without it as a cantilever buckles whose tip is as soft across that line:
-        π²/4 EI/L² = 0.82 k L. Infinite for an interface at the root itself.
+        π²/4 EI/L² = 0.82 k L. Infinite for an interface at the root itself. stiffness (n,): of its modes, where a model
+        has other ones than the body.
         """
+        own = self.stiffness if stiffness is None else np.asarray(stiffness, float)
         k = self.names.index(name)
         distance = float(np.linalg.norm(self.at[k]))
         if distance <= 1e-9 * self.length:
             return np.inf
         along = self.at[k] / distance
         if self.level == 2 and f"{name}.fx" in self.loads:
-            g = -self.bent_shifts[k] @ along / np.sqrt(np.outer(self.stiffness, self.stiffness))
+            g = -self.bent_shifts[k] @ along / np.sqrt(np.outer(own, own))
             largest = float(np.linalg.eigvalsh(0.5 * (g + g.T))[-1])
             return 1.0 / largest if largest > 0.0 else np.inf
         across = self.shifts[k] - np.outer(self.shifts[k] @ along, along)
-        softness = float(np.linalg.eigvalsh((across / self.stiffness[:, None]).T @ across)[-1])
+        softness = float(np.linalg.eigvalsh((across / own[:, None]).T @ across)[-1])
         return _EULER * distance / softness if softness > 0.0 else np.inf
 
     def stations(self, count: int = 16) -> Stations:

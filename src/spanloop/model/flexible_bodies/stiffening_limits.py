@@ -78,7 +78,8 @@ def largest_load(robot: Any, q: np.ndarray, reactions: Mapping[str, np.ndarray])
                 continue
             along = np.array(place) / np.linalg.norm(place)
             force = np.einsum("...ji,...j->...i", turned, reactions[joint.name][..., 3:]) @ along
-            share = float(np.nanmax(np.abs(force), initial=0.0) / elements.buckling_load(name))  # type: ignore[union-attr]
+            most = elements.buckling_load(name, piece.joint.stiffness)  # type: ignore[union-attr]
+            share = float(np.nanmax(np.abs(force), initial=0.0) / most)
             if share > worst[0]:
                 worst = (share, body.name, name)
     return worst
