@@ -44,6 +44,31 @@ def test_slow_spins_run_in_silence_faster_ones_warn_and_fast_ones_are_refused():
         assert len(spun(part(any_spin=True), 0.4)) == 101
 
 
+def softened(model, factor):
+    own = model.parameters()
+    names = [x for x in own.names if x.startswith("blade.modes.stiffness")]
+    return own.changed({x: factor * own.values[own.index(x)] for x in names})
+
+
+def test_spins_are_judged_with_live_parameters():
+    flexible = part()
+    model, slowest = rotor(flexible), flexible.frequencies.min()
+    slow, fast = {"hub": 0.05 * slowest}, {"hub": 0.5 * slowest}
+    short = {"duration": 1e-4, "step": 1e-5}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sl.simulate(model, v=fast, parameters=softened(model, 1e3), **short)
+    with pytest.raises(sl.errors.UnsupportedError, match=r"spins with 0\.5 of its first frequency at the start"):
+        sl.simulate(model, v=slow, parameters=softened(model, 0.01), **short)
+    rows = np.array([softened(model, 1.0).values, softened(model, 0.01).values])
+    rates = np.zeros((2, model.nv))
+    rates[:, model.v_slice("hub")] = slow["hub"]
+    with pytest.raises(sl.errors.UnsupportedError, match=r"spins with 0\.5 of its first frequency"):
+        sl.simulate(model, v=rates, parameters=rows, **short)
+    with pytest.raises(sl.errors.UnsupportedError, match=r"gradient: .* spins with 0\.5 of its first frequency"):
+        sl.gradient(model, lambda q, v: q[0], v=rates[0], parameters=rows[1], wrt="v", **short)
+
+
 def test_a_run_that_comes_to_spin_too_fast_is_refused_with_the_time():
     with pytest.raises(sl.errors.UnsupportedError, match=r"the run is sound before 0\.0\d+ s"):
         spun(part(), 0.25, duration=0.3, tau={"hub": 30.0})

@@ -7,15 +7,16 @@ line from the root to an interface over the one that buckles the body there.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from spanloop.errors import SpanloopError, SpanloopWarning, UnsupportedError
 from spanloop.flexible.matrices.spin import LOAD, SPIN, TOO_FAST
-from spanloop.model.flexible_bodies.pieces import FlexibleParts, flexible_bodies
+from spanloop.model.flexible_bodies.pieces import FlexibleParts, flexible_bodies, modal_masses
 from spanloop.model.model import Model
+from spanloop.model.parameters import unpacked
 
 
 def soft_bodies(model: Model) -> list[FlexibleParts]:
@@ -34,16 +35,43 @@ def loaded_bodies(model: Model) -> list[FlexibleParts]:
     ]
 
 
-def spin_share(robot: Any, body: FlexibleParts, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Angular velocity (...) of a body's root, over its first frequency."""
+def squared_frequencies(model: Model, body: FlexibleParts, values: Sequence[Any]) -> list[Any]:
+    """Squares [rad²/s²] of a body's frequencies with the root held, for live parameters, which may be traced."""
+    piece = body.pieces[0]
+    own = unpacked(model, values)[1][[j.name for j in model.joints].index(piece.joint.name)]
+    masses = [float(m) / piece.modal.mass for m in modal_masses(piece.modal)]
+    return [k / (own["mass"] * m) for k, m in zip(own["stiffness"], masses, strict=True)]
+
+
+def spin_share(
+    robot: Any,
+    body: FlexibleParts,
+    q: np.ndarray,
+    v: np.ndarray,
+    parameters: np.ndarray | None = None,
+    model: Model | None = None,
+) -> np.ndarray:
+    """Angular velocity (...) of a body's root, over its first frequency.
+
+    parameters (..., p): live ones of each state, in the order of `model` (the robot's, if None), with which the first
+    frequency changes; None: the model's own.
+    """
     omega = robot.frame_velocity(q, v, body.root)[..., :3]
-    return np.asarray(np.linalg.norm(omega, axis=-1) / body.pieces[0].frequencies.min())
+    if parameters is None:
+        slowest: Any = body.pieces[0].frequencies.min()
+    else:
+        columns = list(np.moveaxis(np.asarray(parameters, float), -1, 0))
+        with np.errstate(divide="ignore"):  # of a body that is absent
+            slowest = np.sqrt(np.min(squared_frequencies(model or robot.model, body, columns), axis=0))
+    return np.asarray(np.linalg.norm(omega, axis=-1) / slowest)
 
 
-def judge_spin(function: str, robot: Any, q: np.ndarray, v: np.ndarray, when: str = "") -> None:
+def judge_spin(
+    function: str, robot: Any, q: np.ndarray, v: np.ndarray, when: str = "", parameters: np.ndarray | None = None
+) -> None:
     """Raise UnsupportedError for states in which a body spins too fast for its data; warn where it is near that."""
     for body in soft_bodies(robot.model):
-        share = float(np.nanmax(spin_share(robot, body, q, v), initial=0.0))
+        share = float(np.nanmax(spin_share(robot, body, q, v, parameters), initial=0.0))
         if share > TOO_FAST and not body.elements.any_spin:  # type: ignore[union-attr]
             raise UnsupportedError(f"{function}: {spin_words(body, share, when)}")
         if share > SPIN:
