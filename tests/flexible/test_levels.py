@@ -44,6 +44,20 @@ def test_slow_spins_run_in_silence_faster_ones_warn_and_fast_ones_are_refused():
         assert len(spun(part(any_spin=True), 0.4)) == 101
 
 
+def test_the_spins_that_stiffening_lacks_are_named_and_any_spin_only_where_it_helps():
+    zero = np.zeros((len(FE.dofs),) * 2)
+    squares = part(stiffening=dict.fromkeys(("wxwx", "wywy", "wzwz"), zero))
+    with pytest.raises(
+        sl.errors.UnsupportedError, match=r"lack wxwy, wxwz, wywz of .* Give wxwy, .*, or any_spin=True"
+    ):
+        spun(squares, 0.4, duration=1e-3)
+    (level,) = [f for f in examine(rotor(squares)) if f.topic == "level_spin"]
+    assert level.values["missing"] == " with wxwy, wxwz, wywz"
+    for flexible, share in ((part(), 0.2), (part(any_spin=True), 0.4)):
+        with pytest.warns(sl.errors.SpanloopWarning, match=r"Give sl.flexible.from_matrices stiffening=$"):
+            spun(flexible, share, duration=1e-3)
+
+
 def softened(model, factor):
     own = model.parameters()
     names = [x for x in own.names if x.startswith("blade.modes.stiffness")]

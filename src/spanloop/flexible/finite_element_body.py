@@ -151,9 +151,15 @@ class FiniteElementBody:
         return float(np.linalg.norm(points, axis=1).max())
 
     @property
+    def missing_spins(self) -> tuple[str, ...]:
+        """Keys of the spins with which the body does not stiffen."""
+        given = self.loads if self.level == 2 else ()
+        return tuple(key for key in ("wxwx", "wywy", "wzwz", "wxwy", "wxwz", "wywz") if key not in given)
+
+    @property
     def has_spin(self) -> bool:
         """Whether the body stiffens with every spin."""
-        return self.level == 2 and all(key in self.loads for key in ("wxwx", "wywy", "wzwz", "wxwy", "wxwz", "wywz"))
+        return not self.missing_spins
 
     def stiffens(self, name: str) -> bool:
         """Whether the body stiffens with every force at an interface."""

@@ -55,6 +55,7 @@ def _level(name: str, body: FiniteElementBody, piece: Piece) -> Finding:
     buckling = {n: body.buckling_load(n, piece.joint.stiffness) for n in body.names if not body.stiffens(n)}
     loads = [f"{most:.3g} N at {n!r}" for n, most in buckling.items() if math.isfinite(most)]
     values["buckles"] = f", and about loads along it that buckle it ({', '.join(loads)})" if loads else ""
+    values["missing"] = f" with {', '.join(body.missing_spins)}" if body.level == 2 else ""
     return Finding("level_spin", (repr(name),), values | {"spin": SPIN * float(piece.frequencies.min())})
 
 

@@ -80,13 +80,21 @@ def judge_spin(
 
 def spin_words(body: FlexibleParts, share: float, when: str) -> str:
     """How fast a body spins, what that does, and what to give."""
-    level = body.elements.level  # type: ignore[union-attr]
-    wrong = min(119.0 * share**2, 1e3)
+    elements = body.elements
+    assert elements is not None
+    missing = ", ".join(elements.missing_spins)
+    lacks = (
+        f"lack {missing} of its geometric stiffening"
+        if elements.level == 2
+        else "have no geometric stiffening for that"
+    )
+    give = f"Give {missing} in stiffening=" if elements.level == 2 else "Give sl.flexible.from_matrices stiffening="
+    insists = share > TOO_FAST and not elements.any_spin
     return (
         f"body {body.name!r} spins with {share:.2g} of its first frequency{when and ' '}{when}; its finite elements "
-        f"have no geometric stiffening for that (level of data {level}), and its stiffness is wrong by up to about "
-        f"{wrong:.2g} %, least where it spins about its own long axis. Give sl.flexible.from_matrices stiffening=, or "
-        "any_spin=True to go on as it is"
+        f"{lacks} (level of data {elements.level}), and its stiffness is wrong by up to about "
+        f"{min(119.0 * share**2, 1e3):.2g} %, least where it spins about its own long axis. "
+        f"{give}{', or any_spin=True to go on as it is' if insists else ''}"
     )
 
 
