@@ -83,6 +83,20 @@ def test_spins_are_judged_with_live_parameters():
         sl.gradient(model, lambda q, v: q[0], v=rates[0], parameters=rows[1], wrt="v", **short)
 
 
+def test_the_spin_of_a_body_without_stiffness_is_beyond_all_bounds_in_a_sentence():
+    model = rotor(part())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loose = softened(model, 0.0)
+        for given, options in ((model, {"parameters": loose}), (model.with_parameters(loose), {})):
+            with pytest.raises(sl.errors.UnsupportedError, match="spins with inf of its first frequency at the start"):
+                sl.simulate(given, v={"hub": 1.0}, duration=1e-4, step=1e-5, **options)
+        with pytest.raises(
+            sl.errors.UnsupportedError, match=r"inf of its first frequency at 0\.\d+ s.* about 1e\+03 %"
+        ):
+            sl.simulate(model.with_parameters(loose), duration=1e-3, step=1e-4, tau={"hub": 1.0})
+
+
 def test_a_run_that_comes_to_spin_too_fast_is_refused_with_the_time():
     with pytest.raises(sl.errors.UnsupportedError, match=r"the run is sound before 0\.0\d+ s"):
         spun(part(), 0.25, duration=0.3, tau={"hub": 30.0})

@@ -177,6 +177,8 @@ class FiniteElementBody:
         distance = float(np.linalg.norm(self.at[k]))
         if distance <= 1e-9 * self.length:
             return np.inf
+        if not (own > 0.0).all():
+            return 0.0
         along = self.at[k] / distance
         if self.level == 2 and f"{name}.fx" in self.loads:
             g = -self.bent_shifts[k] @ along / np.sqrt(np.outer(own, own))

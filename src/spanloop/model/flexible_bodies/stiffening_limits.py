@@ -18,6 +18,8 @@ from spanloop.model.flexible_bodies.pieces import FlexibleParts, flexible_bodies
 from spanloop.model.model import Model
 from spanloop.model.parameters import unpacked
 
+_UTTERLY = 2.9  # of the first frequency: stiffness is wrong by ten times itself, or a run has diverged
+
 
 def soft_bodies(model: Model) -> list[FlexibleParts]:
     """The bodies from finite elements that do not stiffen with their spin."""
@@ -57,13 +59,13 @@ def spin_share(
     frequency changes; None: the model's own.
     """
     omega = robot.frame_velocity(q, v, body.root)[..., :3]
-    if parameters is None:
-        slowest: Any = body.pieces[0].frequencies.min()
-    else:
-        columns = list(np.moveaxis(np.asarray(parameters, float), -1, 0))
-        with np.errstate(divide="ignore"):  # of a body that is absent
+    with np.errstate(divide="ignore", invalid="ignore"):  # of a body that is absent, of modes without stiffness
+        if parameters is None:
+            slowest: Any = body.pieces[0].frequencies.min()
+        else:
+            columns = list(np.moveaxis(np.asarray(parameters, float), -1, 0))
             slowest = np.sqrt(np.min(squared_frequencies(model or robot.model, body, columns), axis=0))
-    return np.asarray(np.linalg.norm(omega, axis=-1) / slowest)
+        return np.asarray(np.linalg.norm(omega, axis=-1) / slowest)
 
 
 def judge_spin(
@@ -93,7 +95,7 @@ def spin_words(body: FlexibleParts, share: float, when: str) -> str:
     return (
         f"body {body.name!r} spins with {share:.2g} of its first frequency{when and ' '}{when}; its finite elements "
         f"{lacks} (level of data {elements.level}), and its stiffness is wrong by up to about "
-        f"{min(119.0 * share**2, 1e3):.2g} %, least where it spins about its own long axis. "
+        f"{119.0 * min(share, _UTTERLY) ** 2:.2g} %, least where it spins about its own long axis. "
         f"{give}{', or any_spin=True to go on as it is' if insists else ''}"
     )
 
@@ -115,7 +117,8 @@ def largest_load(robot: Any, q: np.ndarray, reactions: Mapping[str, np.ndarray])
             along = np.array(place) / np.linalg.norm(place)
             force = np.einsum("...ji,...j->...i", turned, reactions[joint.name][..., 3:]) @ along
             most = elements.buckling_load(name, piece.joint.stiffness)  # type: ignore[union-attr]
-            share = float(np.nanmax(np.abs(force), initial=0.0) / most)
+            largest = float(np.nanmax(np.abs(force), initial=0.0))
+            share = largest / most if most else np.inf if largest else 0.0
             if share > worst[0]:
                 worst = (share, body.name, name)
     return worst

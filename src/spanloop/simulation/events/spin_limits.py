@@ -43,7 +43,7 @@ def checked_spin(run: Trajectory) -> Trajectory:
         robot = piece.robot if run.parameters is None else Dynamics(piece.model)  # with the model's own lengths
         live = None if run.parameters is None else run.parameters[..., None, :]  # of all samples of a run
         for body in soft:
-            shares = np.nan_to_num(spin_share(robot, body, piece.q, piece.v, live, run.model))
+            shares = np.nan_to_num(spin_share(robot, body, piece.q, piece.v, live, run.model), posinf=np.inf)
             if not shares.size:
                 continue
             at = np.unravel_index(int(np.argmax(shares)), shares.shape)
