@@ -67,6 +67,10 @@ def test_imaginary_parts_are_refused_and_zero_ones_dropped():
 
 
 def test_what_would_be_ignored_or_taken_for_something_else_is_refused():
+    by = {"by": "effective mass"}
+    refused("by is 'effective mass', but up_to= takes all modes up to a frequency", modes=None, up_to=1e3, **by)
+    refused("by is 'effective mass', but basis='free' has modes of the free body", basis="free", **by)
+    refused("but basis='guyan' has static shapes alone; leave by= out", basis="guyan", modes=None, **by)
     refused("basis='guyan' has static shapes alone; leave modes= and up_to= out", basis="guyan")
     refused("basis='full' has all coordinates; leave modes= and up_to= out", basis="full", modes=None, up_to=10.0)
     refused("basis is None; there are 'craig-bampton'", basis=None)

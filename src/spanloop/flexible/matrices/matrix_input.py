@@ -89,6 +89,7 @@ def from_matrices(
     if basis in ("guyan", "full") and (modes or up_to is not None):
         kept = "static shapes alone" if basis == "guyan" else "all coordinates"
         raise InputError(f"{_OWNER}: basis={basis!r} has {kept}; leave modes= and up_to= out")
+    _refuse_idle_choice(basis, wanted)
     check.check_matrices(fe, _OWNER)
     found = read_interfaces(fe, interfaces, tie, _OWNER)
     check.warn_of_far_frames(fe, found, _OWNER)
@@ -102,6 +103,21 @@ def from_matrices(
     if not any_units:
         check.check_units(fe, made.mass, float(made.frequencies.min()), _OWNER)
     return replace(made, damping=modal_damping(damping, made, _OWNER), any_spin=bool(any_spin))
+
+
+def _refuse_idle_choice(basis: str, wanted: Wanted) -> None:
+    """Raise InputError for a choice by effective mass where nothing is chosen by it."""
+    if wanted.by == "frequency":
+        return
+    whole = {
+        "guyan": "has static shapes alone",
+        "full": "has all coordinates",
+        "free": "has modes of the free body, which move no mass as a whole",
+    }
+    why = f"basis={basis!r} {whole[basis]}" if basis in whole else "up_to= takes all modes up to a frequency"
+    if basis in whole or wanted.up_to is not None:
+        advice = "leave by= out" if basis in whole else "give modes=, how many, in its place, or leave by= out"
+        raise InputError(f"{_OWNER}: by is {wanted.by!r}, but {why}; {advice}")
 
 
 def _model(M: Any, K: Any, positions: Any, dofs: Any) -> FiniteElements:
