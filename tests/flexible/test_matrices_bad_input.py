@@ -194,6 +194,17 @@ def test_loose_parts_and_interfaces_are_named():
     assert n == K.shape[0] // 2
 
 
+def test_a_surface_names_nodes_as_interfaces_do_by_the_numbers_of_the_file():
+    numbers = np.array([7, 1, 6, 2, 5, 3, 4])
+    labelled = FiniteElements(FE.mass, FE.stiffness, FE.positions, FE.dofs, numbers, "part.op4")
+    ends = {"root": int(numbers[0]), "tip": int(numbers[LAST])}
+    plain = changed(surface=[[0, 2, 4], [2, 4, LAST]])
+    drawn = sl.flexible.from_matrices(labelled, interfaces=ends, modes=1, surface=numbers[[[0, 2, 4], [2, 4, LAST]]])
+    np.testing.assert_allclose(drawn.vertices[drawn.triangles], plain.vertices[plain.triangles])
+    with pytest.raises(sl.errors.InputError, match="surface names node 0; there are 7, numbers of the file, 1 to 7"):
+        sl.flexible.from_matrices(labelled, interfaces=ends, modes=1, surface=[[0, 1, 2]])
+
+
 def test_interfaces_that_do_not_exist_are_named():
     refused("no interface is called 'root'", interfaces={"tip": 0})
     refused("interface 'tip': there is no node 99; matrices has 7 nodes (0 to 6)", interfaces={"root": 0, "tip": 99})

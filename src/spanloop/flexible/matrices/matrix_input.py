@@ -67,7 +67,7 @@ def from_matrices(
     stiffening: differential stiffness matrices of unit loads by key ("ax", "wzwz", "dwz", "tip.fx", ...), or a function
         that returns one for static displacements (N,); docs/finite_elements.md. Without it the body does not stiffen
         or soften under load, and fast spins are refused in simulations
-    surface: triangles (t, 3) of nodes, to be drawn
+    surface: triangles (t, 3) of nodes, by number as interfaces are, to be drawn
     surface_energy: a function of shapes (N, n) that returns (t, n, n), d_iᵀ K_e d_k with the stiffness of the element
         behind each triangle: pages of runs show the strain energy in colours
     any_units: takes frequencies and densities that no material has in SI units
@@ -222,9 +222,13 @@ def _drawn(fe: FiniteElements, surface: Any, energy: Any) -> Drawn | None:
     found = np.asarray(surface)
     if found.ndim != 2 or found.shape[1] != 3 or found.dtype.kind not in "iu" or not len(found):
         raise InputError(f"{_OWNER}: surface is {surface!r:.60}; expected triangles (t, 3) of nodes")
-    if found.min() < 0 or found.max() >= len(fe.positions):
-        wrong = int(found.min()) if found.min() < 0 else int(found.max())
-        raise InputError(f"{_OWNER}: surface names node {wrong}; there are {len(fe.positions)}, from 0")
+    known = np.arange(len(fe.positions)) if fe.labels is None else np.asarray(fe.labels)
+    order = np.argsort(known, kind="stable")
+    place = np.minimum(np.searchsorted(known, found, sorter=order), len(known) - 1)
+    wrong = found[known[order[place]] != found]
+    if len(wrong):
+        range_of = "from 0" if fe.labels is None else f"numbers of the file, {known.min()} to {known.max()}"
+        raise InputError(f"{_OWNER}: surface names node {wrong[0]}; there are {len(known)}, {range_of}")
     if energy is not None and not callable(energy):
         raise InputError(f"{_OWNER}: surface_energy is {energy!r:.60}; expected a function of shapes (N, n)")
-    return Drawn(found.astype(int), energy)
+    return Drawn(order[place], energy)
