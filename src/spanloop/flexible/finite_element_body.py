@@ -33,7 +33,8 @@ class FiniteElementBody:
         (k, n, n, 3): how they move with the modes
     level: of data (LEVELS); loads: keys of the loads with stiffening; effective (6,): shares of the mass and of the
         moments of inertia about the root that move with the modes; left_out: share of strain energy under unit
-        accelerations and interface loads that the modes do not follow; NaN if unknown
+        accelerations and interface loads that the modes do not follow, at most this after sl.flexible.fewer; NaN if
+        unknown
     vertices (m, 3), triangles (t, 3), movement (m, n, 3): the surface that is drawn, energies (t, n, n): strain energy
         of a triangle's element by two modes; empty if not given
     turning (k, n, 3): rotations of the places that turn most, by unit modes; empty where none is known
