@@ -39,6 +39,20 @@ def test_an_episode_ends_where_a_blade_spins_too_fast_for_its_data():
     assert "no geometric stiffening" in infos["end"][2]
 
 
+def test_spins_are_judged_with_the_live_parameters_of_each_environment():
+    env, slowest = rotors(2)
+    own = env.robot.model.parameters()
+    soft = {x: own.values[own.index(x)] / 100.0 for x in own.names if x.startswith("blade.modes.stiffness")}
+    live = np.array([own.values, own.changed(soft).values])
+    acting = {"actions": {"hub": 1.0}, "reward": lambda s: s["hub"].v, "step": 1e-4}
+    env = sl.envs.MechanismEnv(env.robot.model, 2, parameters=live, **acting)
+    env.reset(options={"v": np.eye(env.robot.model.nv)[0] * 0.05 * slowest})
+    with pytest.warns(sl.errors.SpanloopWarning, match="in environment 1"):
+        _, _, terminations, _, infos = env.step(np.zeros((2, 1)))
+    assert terminations.tolist() == [False, True]
+    assert infos["end_reason"][1] == "spin"
+
+
 def test_slow_blades_are_silent_and_any_spin_goes_on():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import spanloop as sl
+from spanloop.dynamics.fewer_modes import some_modes
 
 BOOM = sl.flexible.beam(1.0, E=7e10, density=2700.0, section=sl.flexible.rectangle(0.01, 0.02), elements=4)
 
@@ -75,3 +76,16 @@ def test_what_cannot_be_is_refused(part):
         sl.flexible.fewer(model, 20)
     with pytest.raises(sl.errors.InputError, match="no body from finite elements"):
         sl.flexible.fewer(sl.zoo.puma(), 2)
+
+
+def test_what_a_body_with_fewer_modes_moves_and_leaves_out_is_that_of_the_modes_it_has():
+    fe, ends = sl.flexible.to_matrices(BOOM), {"root": 0, "tip": 8}
+    with pytest.warns(sl.errors.SpanloopWarning, match="32 modes"):
+        whole = sl.flexible.from_matrices(fe, interfaces=ends, basis="cantilever", modes=40)
+    assert whole.left_out < 1e-9
+    for n in (10, 3):
+        few = some_modes(whole, range(n))
+        expected = sl.flexible.from_matrices(fe, interfaces=ends, basis="cantilever", modes=n)
+        np.testing.assert_allclose(few.effective, expected.effective, atol=1e-9)
+        assert few.left_out == pytest.approx(expected.left_out, abs=1e-8)
+        assert few.left_out > 0.1

@@ -24,6 +24,7 @@ def test_a_rigid_body_becomes_one_of_finite_elements_and_rigid_again(rigid_arm, 
     soft = rigid_arm.with_flexible("upper", part)
     assert soft.joint("b").parent == "upper.tip"
     assert soft.nv == 2 + part.n
+    assert soft.notes[-1] == f"body 'upper': now finite elements of {part.mass:g} kg; it was rigid, 1 kg"
     stiff = soft.rigid("upper")
     assert stiff.nv == 2
     assert stiff.mass == pytest.approx(soft.mass, rel=1e-12)
@@ -46,6 +47,23 @@ def test_other_materials_are_refused_and_names_change(rigid_arm, part):
         soft.with_material("upper", E=1e11)
     named = soft.rename({"upper": "lower"})
     assert named.joint("lower.modes").kind == soft.joint("upper.modes").kind
+
+
+def test_another_density_multiplies_mass_and_moments_by_one_factor_as_the_refusal_of_others_says(rigid_arm):
+    fe = sl.flexible.to_matrices(BOOM)
+    given = {"dofs": fe.dofs, "interfaces": {"root": 0, "tip": 4}, "modes": 2}  # one each of y and z, which are equal
+    soft, expected = (
+        rigid_arm.with_flexible("upper", sl.flexible.from_matrices(m * fe.mass, fe.stiffness, fe.positions, **given))
+        for m in (1.0, 3.0)
+    )
+    own = soft.parameters()
+    with pytest.raises(sl.errors.ModelError, match="Multiply its mass and all its moments of inertia by one factor"):
+        soft.with_parameters({"upper.mass": 1.0})
+    names = [x for x in own.names if x.startswith(("upper.mass", "upper.inertia"))]
+    dense = soft.with_parameters(own.changed({x: 3.0 * own.values[own.index(x)] for x in names}))
+    q, tau = (np.concatenate([[x], np.zeros(soft.nv - 2), [y]]) for x, y in ((0.3, -0.4), (1.0, 2.0)))
+    found, wanted = (sl.Dynamics(m).forward_dynamics(q, 0.0 * tau, tau) for m in (dense, expected))
+    np.testing.assert_allclose(found[[0, -1]], wanted[[0, -1]], rtol=1e-7)
 
 
 @pytest.mark.slow

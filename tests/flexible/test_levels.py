@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import spanloop as sl
+from spanloop.model.examine import examine
 
 BOOM = sl.flexible.beam(1.0, E=7e10, density=2700.0, section=sl.flexible.circle(0.01), elements=3)
 FE = sl.flexible.to_matrices(BOOM)
@@ -41,6 +42,59 @@ def test_slow_spins_run_in_silence_faster_ones_warn_and_fast_ones_are_refused():
         spun(part(), 0.4)
     with pytest.warns(sl.errors.SpanloopWarning, match="spins with 0.4"):
         assert len(spun(part(any_spin=True), 0.4)) == 101
+
+
+def test_the_spins_that_stiffening_lacks_are_named_and_any_spin_only_where_it_helps():
+    zero = np.zeros((len(FE.dofs),) * 2)
+    squares = part(stiffening=dict.fromkeys(("wxwx", "wywy", "wzwz"), zero))
+    with pytest.raises(
+        sl.errors.UnsupportedError, match=r"lack wxwy, wxwz, wywz of .* Give wxwy, .*, or any_spin=True"
+    ):
+        spun(squares, 0.4, duration=1e-3)
+    (level,) = [f for f in examine(rotor(squares)) if f.topic == "level_spin"]
+    assert level.values["missing"] == " with wxwy, wxwz, wywz"
+    for flexible, share in ((part(), 0.2), (part(any_spin=True), 0.4)):
+        with pytest.warns(sl.errors.SpanloopWarning, match=r"Give sl.flexible.from_matrices stiffening=$"):
+            spun(flexible, share, duration=1e-3)
+
+
+def softened(model, factor):
+    own = model.parameters()
+    names = [x for x in own.names if x.startswith("blade.modes.stiffness")]
+    return own.changed({x: factor * own.values[own.index(x)] for x in names})
+
+
+def test_spins_are_judged_with_live_parameters():
+    flexible = part()
+    model, slowest = rotor(flexible), flexible.frequencies.min()
+    slow, fast = {"hub": 0.05 * slowest}, {"hub": 0.5 * slowest}
+    short = {"duration": 1e-4, "step": 1e-5}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sl.simulate(model, v=fast, parameters=softened(model, 1e3), **short)
+    with pytest.raises(sl.errors.UnsupportedError, match=r"spins with 0\.5 of its first frequency at the start"):
+        sl.simulate(model, v=slow, parameters=softened(model, 0.01), **short)
+    rows = np.array([softened(model, 1.0).values, softened(model, 0.01).values])
+    rates = np.zeros((2, model.nv))
+    rates[:, model.v_slice("hub")] = slow["hub"]
+    with pytest.raises(sl.errors.UnsupportedError, match=r"spins with 0\.5 of its first frequency"):
+        sl.simulate(model, v=rates, parameters=rows, **short)
+    with pytest.raises(sl.errors.UnsupportedError, match=r"gradient: .* spins with 0\.5 of its first frequency"):
+        sl.gradient(model, lambda q, v: q[0], v=rates[0], parameters=rows[1], wrt="v", **short)
+
+
+def test_the_spin_of_a_body_without_stiffness_is_beyond_all_bounds_in_a_sentence():
+    model = rotor(part())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loose = softened(model, 0.0)
+        for given, options in ((model, {"parameters": loose}), (model.with_parameters(loose), {})):
+            with pytest.raises(sl.errors.UnsupportedError, match="spins with inf of its first frequency at the start"):
+                sl.simulate(given, v={"hub": 1.0}, duration=1e-4, step=1e-5, **options)
+        with pytest.raises(
+            sl.errors.UnsupportedError, match=r"inf of its first frequency at 0\.\d+ s.* about 1e\+03 %"
+        ):
+            sl.simulate(model.with_parameters(loose), duration=1e-3, step=1e-4, tau={"hub": 1.0})
 
 
 def test_a_run_that_comes_to_spin_too_fast_is_refused_with_the_time():
@@ -99,6 +153,18 @@ def column(share):
     mass = share * COLUMN.buckling_load("tip") / 9.81
     b = sl.Builder("column", gravity=(-9.81, 0, 0)).body("post", flexible=COLUMN).body("top", mass, inertia=(0.1,) * 3)
     return sl.Dynamics(b.fixed("foot", "world", "post").fixed("weld", "post.tip", "top").build())
+
+
+def test_check_and_warnings_of_loads_have_the_stiffness_of_the_model():
+    robot = column(0.05)
+    own = robot.model.parameters()
+    names = [x for x in own.names if x.startswith("post.modes.stiffness")]
+    soft = robot.model.with_parameters(own.changed({x: 0.25 * own.values[own.index(x)] for x in names}))
+    with pytest.warns(sl.errors.SpanloopWarning, match=r"carries 0\.2 of the load along it"):
+        sl.Dynamics(soft).static_deflection(soft.neutral())
+    (level,) = [f for f in examine(soft) if f.topic == "level_spin"]
+    assert level.values["spin"] == pytest.approx(0.05 * COLUMN.frequencies.min())
+    assert f"{0.25 * COLUMN.buckling_load('tip'):.3g} N at 'tip'" in level.values["buckles"]
 
 
 @pytest.mark.slow

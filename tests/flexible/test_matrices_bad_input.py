@@ -67,13 +67,12 @@ def test_imaginary_parts_are_refused_and_zero_ones_dropped():
 
 
 def test_what_would_be_ignored_or_taken_for_something_else_is_refused():
+    by = {"by": "effective mass"}
+    refused("by is 'effective mass', but up_to= takes all modes up to a frequency", modes=None, up_to=1e3, **by)
+    refused("by is 'effective mass', but basis='free' has modes of the free body", basis="free", **by)
+    refused("but basis='guyan' has static shapes alone; leave by= out", basis="guyan", modes=None, **by)
     refused("basis='guyan' has static shapes alone; leave modes= and up_to= out", basis="guyan")
     refused("basis='full' has all coordinates; leave modes= and up_to= out", basis="full", modes=None, up_to=10.0)
-    refused("by='effective mass' is for a number of modes of a held body", basis="free", by="effective mass")
-    refused(
-        "by='effective mass' is for a number of modes of a held body", basis="guyan", modes=None, by="effective mass"
-    )
-    refused("leave it out with up_to=", modes=None, up_to=10.0, by="effective mass")
     refused("basis is None; there are 'craig-bampton'", basis=None)
     refused("damping is True; expected ratios", damping=True)
     refused("damping is text", damping="0.01")
@@ -193,6 +192,17 @@ def test_loose_parts_and_interfaces_are_named():
     refused(f"{len(FE.positions)} nodes are not connected to the root, node {len(FE.positions)}", **apart)
     refused("interface 'far' is not connected to the root", **apart, interfaces={"root": 0, "far": 2 * LAST + 1})
     assert n == K.shape[0] // 2
+
+
+def test_a_surface_names_nodes_as_interfaces_do_by_the_numbers_of_the_file():
+    numbers = np.array([7, 1, 6, 2, 5, 3, 4])
+    labelled = FiniteElements(FE.mass, FE.stiffness, FE.positions, FE.dofs, numbers, "part.op4")
+    ends = {"root": int(numbers[0]), "tip": int(numbers[LAST])}
+    plain = changed(surface=[[0, 2, 4], [2, 4, LAST]])
+    drawn = sl.flexible.from_matrices(labelled, interfaces=ends, modes=1, surface=numbers[[[0, 2, 4], [2, 4, LAST]]])
+    np.testing.assert_allclose(drawn.vertices[drawn.triangles], plain.vertices[plain.triangles])
+    with pytest.raises(sl.errors.InputError, match="surface names node 0; there are 7, numbers of the file, 1 to 7"):
+        sl.flexible.from_matrices(labelled, interfaces=ends, modes=1, surface=[[0, 1, 2]])
 
 
 def test_interfaces_that_do_not_exist_are_named():

@@ -43,6 +43,20 @@ def test_runs_that_spin_too_fast_fail_as_alone_and_enter_no_statistic():
         many.rerun(2)
 
 
+def test_spins_are_judged_with_the_stiffness_and_the_mass_of_each_run():
+    model, slowest = rotor()
+    own = model.parameters()
+    names = [x for x in own.names if x.startswith(("blade.modes.stiffness", "blade.mass", "blade.inertia"))]
+    factors = {x: np.array([1.0, 0.01, 1.0]) if "stiffness" in x else np.array([1.0, 1.0, 4.0]) for x in names}
+    table = {x: factor * own.values[own.index(x)] for x, factor in factors.items()}
+    many = sl.Study(model, table=table, v={"hub": 0.05 * slowest}, duration=0.01, step=1e-4)
+    many.run()
+    data = many.results()
+    assert data["outcome"].values.tolist() == ["finished", "spin", "finished"]
+    np.testing.assert_allclose(data["blade.spin"].values, [0.05, np.nan, 0.1], rtol=2e-2)
+    assert "spins with 0.5 of its first frequency" in many.failures()[1]
+
+
 @pytest.mark.slow
 def test_slow_runs_are_silent_and_a_spin_between_samples_counts():
     with warnings.catch_warnings():

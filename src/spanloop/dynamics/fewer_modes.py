@@ -23,6 +23,7 @@ from spanloop.dynamics.dynamics import Dynamics
 from spanloop.errors import InputError, UnsupportedError, nearest
 from spanloop.flexible.finite_element_body import FiniteElementBody
 from spanloop.flexible.modes import Node
+from spanloop.flexible.particles import axial
 from spanloop.model import Model
 from spanloop.model.flexible_bodies.pieces import FlexibleParts, flexible_bodies
 from spanloop.model.parts import Joint
@@ -35,6 +36,7 @@ _ABOUT = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])  # half widths of a resonance at 
 _OCTAVE = 1.0 / 6.0  # to either side, within which the largest response is what changes are compared with
 _NOTHING = 1e-9  # of the largest response: a smaller one is none
 _OWNER = "fewer"
+_ROUNDING = 1e-20  # of the strain energy of a load along another axis: what symmetry leaves
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,6 +261,14 @@ def some_modes(body: FiniteElementBody, own: Sequence[int]) -> FiniteElementBody
     """The body with some of its modes."""
     k = list(own)
     pairs = np.ix_(k, k)
+    momentum = _momentum(body)
+    moved = momentum**2 / np.array(body.particles.modal_masses)[:, None]
+    loads = np.hstack([momentum, *body.shifts, *body.turns])  # accelerations of the root, forces and moments
+    energy = loads**2 / body.stiffness[:, None]
+    whole = energy.sum(axis=0)
+    counts = whole > _ROUNDING * np.repeat(whole.reshape(-1, 3).max(axis=1), 3)
+    kept = np.divide(energy[k].sum(axis=0), whole, out=np.ones(len(whole)), where=counts)
+    share = np.divide(moved[k].sum(axis=0), moved.sum(axis=0), out=np.zeros(6), where=moved.any(axis=0))
     return replace(
         body,
         stiffness=body.stiffness[k],
@@ -277,4 +287,13 @@ def some_modes(body: FiniteElementBody, own: Sequence[int]) -> FiniteElementBody
         movement=body.movement[:, k],
         energies=body.energies[:, k][:, :, k],
         turning=body.turning[:, k],
+        effective=body.effective * share,
+        left_out=float(1.0 - (1.0 - body.left_out) * kept.min()),  # at most
     )
+
+
+def _momentum(body: FiniteElementBody) -> np.ndarray:
+    """Momentum (n, 6) of unit rates of the modes, linear and angular about the root."""
+    linear = np.einsum("p,pkc->kc", body.weights, body.translations)
+    angular = np.cross(body.positions[:, None], body.translations).sum(axis=0) + axial(body.mixed)
+    return np.hstack([linear, angular])

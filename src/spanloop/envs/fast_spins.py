@@ -21,11 +21,16 @@ class Spins:
     def __init__(self, robot: Dynamics):
         self.robot, self.bodies, self._has_warned = robot, soft_bodies(robot.model), False
 
-    def failures(self, q: np.ndarray, v: np.ndarray, time: np.ndarray, moves: np.ndarray) -> Named:
-        """Environments that move in which a body spins too fast for its data, and why; q (n, nq), v (n, nv)."""
+    def failures(
+        self, q: np.ndarray, v: np.ndarray, time: np.ndarray, moves: np.ndarray, parameters: np.ndarray | None = None
+    ) -> Named:
+        """Environments that move in which a body spins too fast for its data, and why.
+
+        q (n, nq), v (n, nv); parameters (n, p): live ones of the episodes, if there are any.
+        """
         out = Named()
         for body in self.bodies:
-            shares = np.where(moves, spin_share(self.robot, body, q, v), 0.0)
+            shares = np.where(moves, spin_share(self.robot, body, q, v, parameters), 0.0)
             if not body.elements.any_spin:  # type: ignore[union-attr]
                 for k in np.flatnonzero(shares > TOO_FAST):
                     out[int(k)] = REASON, spin_words(body, float(shares[k]), f"at t = {time[k]:.6g} s")

@@ -204,7 +204,8 @@ class MechanismEnv(VectorEnv):
         failed = self.motion.advance(self.actions.inputs(given), self.control_steps, moves)
         state = self._state(given, failed)
         rewards = np.where(moves, self._rewarded(state), 0.0)
-        failures = self._spins.failures(self.q, self.v, state.time, moves & ~failed)
+        live = self.parameters if self._spins.bodies else None
+        failures = self._spins.failures(self.q, self.v, state.time, moves & ~failed, live)
         failures |= self.motion.outcomes(failed) if failed.any() else {}
         terminations, named = self._ends.terminations(state, moves, failures)
         late = moves & ~terminations & (self.motion.age >= self._most) if self._most else moves & False

@@ -7,6 +7,7 @@ from functools import cached_property
 from hashlib import sha256
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spanloop.flexible.body import FlexibleBody, FlexibleNode, Stations
 from spanloop.flexible.modes import Modal
@@ -32,7 +33,8 @@ class FiniteElementBody:
         (k, n, n, 3): how they move with the modes
     level: of data (LEVELS); loads: keys of the loads with stiffening; effective (6,): shares of the mass and of the
         moments of inertia about the root that move with the modes; left_out: share of strain energy under unit
-        accelerations and interface loads that the modes do not follow; NaN if unknown
+        accelerations and interface loads that the modes do not follow, at most this after sl.flexible.fewer; NaN if
+        unknown
     vertices (m, 3), triangles (t, 3), movement (m, n, 3): the surface that is drawn, energies (t, n, n): strain energy
         of a triangle's element by two modes; empty if not given
     turning (k, n, 3): rotations of the places that turn most, by unit modes; empty where none is known
@@ -150,31 +152,41 @@ class FiniteElementBody:
         return float(np.linalg.norm(points, axis=1).max())
 
     @property
+    def missing_spins(self) -> tuple[str, ...]:
+        """Keys of the spins with which the body does not stiffen."""
+        given = self.loads if self.level == 2 else ()
+        return tuple(key for key in ("wxwx", "wywy", "wzwz", "wxwy", "wxwz", "wywz") if key not in given)
+
+    @property
     def has_spin(self) -> bool:
         """Whether the body stiffens with every spin."""
-        return self.level == 2 and all(key in self.loads for key in ("wxwx", "wywy", "wzwz", "wxwy", "wxwz", "wywz"))
+        return not self.missing_spins
 
     def stiffens(self, name: str) -> bool:
         """Whether the body stiffens with every force at an interface."""
         return self.level == 2 and all(f"{name}.{force}" in self.loads for force in ("fx", "fy", "fz"))
 
-    def buckling_load(self, name: str) -> float:
+    def buckling_load(self, name: str, stiffness: ArrayLike | None = None) -> float:
         """About the compression [N] along the line from the root to an interface at which the body buckles.
 
         From its stiffening; without it as a cantilever buckles whose tip is as soft across that line:
-        π²/4 EI/L² = 0.82 k L. Infinite for an interface at the root itself.
+        π²/4 EI/L² = 0.82 k L. Infinite for an interface at the root itself. stiffness (n,): of its modes, where a model
+        has other ones than the body.
         """
+        own = self.stiffness if stiffness is None else np.asarray(stiffness, float)
         k = self.names.index(name)
         distance = float(np.linalg.norm(self.at[k]))
         if distance <= 1e-9 * self.length:
             return np.inf
+        if not (own > 0.0).all():
+            return 0.0
         along = self.at[k] / distance
         if self.level == 2 and f"{name}.fx" in self.loads:
-            g = -self.bent_shifts[k] @ along / np.sqrt(np.outer(self.stiffness, self.stiffness))
+            g = -self.bent_shifts[k] @ along / np.sqrt(np.outer(own, own))
             largest = float(np.linalg.eigvalsh(0.5 * (g + g.T))[-1])
             return 1.0 / largest if largest > 0.0 else np.inf
         across = self.shifts[k] - np.outer(self.shifts[k] @ along, along)
-        softness = float(np.linalg.eigvalsh((across / self.stiffness[:, None]).T @ across)[-1])
+        softness = float(np.linalg.eigvalsh((across / own[:, None]).T @ across)[-1])
         return _EULER * distance / softness if softness > 0.0 else np.inf
 
     def stations(self, count: int = 16) -> Stations:

@@ -175,8 +175,9 @@ def proportions(model: Model, values: Sequence[Any]) -> Iterator[tuple[str, Any]
 def out_of_proportion(body: str) -> str:
     """A sentence on a flexible body whose mass and inertia do not belong together."""
     return (
-        f"mass, centre and inertia of the flexible body {body!r} change in proportion only; take them from "
-        f"model.with_material({body!r}, density=...).parameters()"
+        f"mass, centre and inertia of the flexible body {body!r} change in proportion only; multiply its mass and all "
+        "its moments of inertia by one factor, as "
+        f"model.with_material({body!r}, density=...).parameters() does for beams"
     )
 
 

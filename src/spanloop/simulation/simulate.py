@@ -168,7 +168,8 @@ def simulate(
         "start": start,
     }
     problem = Problem.of(robot, q, v, step=step, **given)
-    refuse_fast_start("simulate", robot, problem.q, problem.v)
+    live = problem.system.live_parameters(problem.constants)
+    refuse_fast_start("simulate", robot, problem.q, problem.v, live)
     recipe = Recipe.of(problem, given, chosen)
     if chosen.adaptive:
         if problem.system.contacts:

@@ -649,9 +649,14 @@ class System:
 
     def mechanism_at(self, x: Arrays) -> Mechanism:
         """The mechanism with live parameters, if there are any; loops where the model has them."""
+        values = self.parameters_at(x)
+        return self._baked if values is None else mechanism(self.model, values)
+
+    def parameters_at(self, x: Arrays) -> Sequence[Any] | None:
+        """All parameters of the model, where some are live; None where they are numbers in the code."""
         if self.varied:
-            return mechanism(self.model, self._variation.expanded(x["p"]))
-        return mechanism(self.model, x["p"]) if self.live else self._baked
+            return self._variation.expanded(x["p"])
+        return x["p"] if self.live else None
 
     @cached_property
     def _variation(self) -> Varied:

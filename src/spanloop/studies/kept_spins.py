@@ -1,11 +1,12 @@
 """Spins of bodies from finite elements without geometric stiffening are kept; above a bound a run has failed.
 
 The bounds are those of sl.simulate, checked at every step: the angular velocity of a body's root over its first
-frequency.
+frequency, with the run's own parameters.
 """
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,8 +19,8 @@ from spanloop.flexible.matrices.spin import SPIN, TOO_FAST
 from spanloop.math.scalar import sqrt
 from spanloop.model import Model
 from spanloop.model.flexible_bodies.pieces import FlexibleParts
-from spanloop.model.flexible_bodies.stiffening_limits import soft_bodies, spin_words
-from spanloop.simulation.system import System
+from spanloop.model.flexible_bodies.stiffening_limits import soft_bodies, spin_words, squared_frequencies
+from spanloop.simulation.system import System, larger
 from spanloop.simulation.tracking.quantities import Arrays, Quantity
 from spanloop.studies.kept import Item, Largest
 from spanloop.sweeps import walk
@@ -69,11 +70,14 @@ def warn_of_spins(model: Model, kept: Mapping[str, np.ndarray]) -> None:
 
 
 def _share(body: FlexibleParts) -> Any:
-    root, slowest = body.root, float(body.pieces[0].frequencies.min())
+    root, own = body.root, float(body.pieces[0].frequencies.min())
 
     def value(system: System, x: Arrays) -> Any:
-        m = system.mechanism_at(x)
+        m, live = system.mechanism_at(x), system.parameters_at(x)
         omega = walk(frame_velocity(m, root), m, {"q": x["q"], "v": x["v"]})[:3]
-        return sqrt(sum((w * w for w in omega), 0.0)) / slowest
+        square = sum((w * w for w in omega), 0.0)
+        if live is None:
+            return sqrt(square) / own
+        return sqrt(functools.reduce(larger, (square / x for x in squared_frequencies(system.model, body, live))))
 
     return value

@@ -67,7 +67,7 @@ def from_matrices(
     stiffening: differential stiffness matrices of unit loads by key ("ax", "wzwz", "dwz", "tip.fx", ...), or a function
         that returns one for static displacements (N,); docs/finite_elements.md. Without it the body does not stiffen
         or soften under load, and fast spins are refused in simulations
-    surface: triangles (t, 3) of nodes, to be drawn
+    surface: triangles (t, 3) of nodes, by number as interfaces are, to be drawn
     surface_energy: a function of shapes (N, n) that returns (t, n, n), d_iᵀ K_e d_k with the stiffness of the element
         behind each triangle: pages of runs show the strain energy in colours
     any_units: takes frequencies and densities that no material has in SI units
@@ -89,9 +89,7 @@ def from_matrices(
     if basis in ("guyan", "full") and (modes or up_to is not None):
         kept = "static shapes alone" if basis == "guyan" else "all coordinates"
         raise InputError(f"{_OWNER}: basis={basis!r} has {kept}; leave modes= and up_to= out")
-    if by != CHOICES[0] and (up_to is not None or basis in ("free", "guyan", "full")):
-        which = "up_to=" if up_to is not None else f"basis={basis!r}"
-        raise InputError(f"{_OWNER}: by={by!r} is for a number of modes of a held body; leave it out with {which}")
+    _refuse_idle_choice(basis, wanted)
     check.check_matrices(fe, _OWNER)
     found = read_interfaces(fe, interfaces, tie, _OWNER)
     check.warn_of_far_frames(fe, found, _OWNER)
@@ -105,6 +103,21 @@ def from_matrices(
     if not any_units:
         check.check_units(fe, made.mass, float(made.frequencies.min()), _OWNER)
     return replace(made, damping=modal_damping(damping, made, _OWNER), any_spin=bool(any_spin))
+
+
+def _refuse_idle_choice(basis: str, wanted: Wanted) -> None:
+    """Raise InputError for a choice by effective mass where nothing is chosen by it."""
+    if wanted.by == "frequency":
+        return
+    whole = {
+        "guyan": "has static shapes alone",
+        "full": "has all coordinates",
+        "free": "has modes of the free body, which move no mass as a whole",
+    }
+    why = f"basis={basis!r} {whole[basis]}" if basis in whole else "up_to= takes all modes up to a frequency"
+    if basis in whole or wanted.up_to is not None:
+        advice = "leave by= out" if basis in whole else "give modes=, how many, in its place, or leave by= out"
+        raise InputError(f"{_OWNER}: by is {wanted.by!r}, but {why}; {advice}")
 
 
 def _model(M: Any, K: Any, positions: Any, dofs: Any) -> FiniteElements:
@@ -209,9 +222,13 @@ def _drawn(fe: FiniteElements, surface: Any, energy: Any) -> Drawn | None:
     found = np.asarray(surface)
     if found.ndim != 2 or found.shape[1] != 3 or found.dtype.kind not in "iu" or not len(found):
         raise InputError(f"{_OWNER}: surface is {surface!r:.60}; expected triangles (t, 3) of nodes")
-    if found.min() < 0 or found.max() >= len(fe.positions):
-        wrong = int(found.min()) if found.min() < 0 else int(found.max())
-        raise InputError(f"{_OWNER}: surface names node {wrong}; there are {len(fe.positions)}, from 0")
+    known = np.arange(len(fe.positions)) if fe.labels is None else np.asarray(fe.labels)
+    order = np.argsort(known, kind="stable")
+    place = np.minimum(np.searchsorted(known, found, sorter=order), len(known) - 1)
+    wrong = found[known[order[place]] != found]
+    if len(wrong):
+        range_of = "from 0" if fe.labels is None else f"numbers of the file, {known.min()} to {known.max()}"
+        raise InputError(f"{_OWNER}: surface names node {wrong[0]}; there are {len(known)}, {range_of}")
     if energy is not None and not callable(energy):
         raise InputError(f"{_OWNER}: surface_energy is {energy!r:.60}; expected a function of shapes (N, n)")
-    return Drawn(found.astype(int), energy)
+    return Drawn(order[place], energy)

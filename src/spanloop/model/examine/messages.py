@@ -39,7 +39,7 @@ WORDS = {
     "level_spin": Words(
         "fact",
         "Body {parts} is of finite elements with level of data {level}: {what}. That is not enough for spins above "
-        "{spin} rad/s, a tenth of its first frequency{buckles}; stiffening= of sl.flexible.from_matrices is.",
+        "{spin} rad/s, a tenth of its first frequency{buckles}; stiffening= of sl.flexible.from_matrices{missing} is.",
     ),
     "base": Words("fact", "{how}."),
     "dofs": Words("fact", "{dofs}; motors can drive {actuated} of them."),

@@ -11,7 +11,7 @@ from spanloop.flexible.finite_element_body import LEVELS, FiniteElementBody
 from spanloop.flexible.matrices.spin import SPIN
 from spanloop.model.examine.messages import Finding, counted
 from spanloop.model.files.mesh_paths import MOST_SEARCHED, resolve_mesh
-from spanloop.model.flexible_bodies.pieces import flexible_bodies
+from spanloop.model.flexible_bodies.pieces import Piece, flexible_bodies
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD
 from spanloop.model.poses import neutral_poses
@@ -29,7 +29,7 @@ def summary(model: Model) -> Iterator[Finding]:
         modes = f"{counted(len(hertz), 'mode')} from {min(hertz):.4g} to {max(hertz):.4g} Hz with the root held"
         yield Finding("flexible", (repr(body.name),), {"modes": modes, "nodes": body.places()})
         if body.elements is not None:
-            yield _level(body.name, body.elements)
+            yield _level(body.name, body.elements, body.pieces[0])
     roots = [j for j in model.joints if j.parent == WORLD]
     floating = [j.child for j in roots if j.kind.name == "free"]
     if roots:
@@ -47,14 +47,16 @@ def summary(model: Model) -> Iterator[Finding]:
     yield Finding("reach", values={"reach": reach})
 
 
-def _level(name: str, body: FiniteElementBody) -> Finding:
-    """The level of data of a body from finite elements, and where it is not enough."""
+def _level(name: str, body: FiniteElementBody, piece: Piece) -> Finding:
+    """The level of data of a body from finite elements, and where it is not enough; piece: with the model's numbers."""
     values = {"level": str(body.level), "what": LEVELS[body.level]}
     if body.has_spin:
         return Finding("level", (repr(name),), values)
-    loads = [f"{body.buckling_load(n):.3g} N at {n!r}" for n in body.names if math.isfinite(body.buckling_load(n))]
+    buckling = {n: body.buckling_load(n, piece.joint.stiffness) for n in body.names if not body.stiffens(n)}
+    loads = [f"{most:.3g} N at {n!r}" for n, most in buckling.items() if math.isfinite(most)]
     values["buckles"] = f", and about loads along it that buckle it ({', '.join(loads)})" if loads else ""
-    return Finding("level_spin", (repr(name),), values | {"spin": SPIN * float(body.frequencies.min())})
+    values["missing"] = f" with {', '.join(body.missing_spins)}" if body.level == 2 else ""
+    return Finding("level_spin", (repr(name),), values | {"spin": SPIN * float(piece.frequencies.min())})
 
 
 def _base(count: int, floating: list[str]) -> str:

@@ -101,5 +101,6 @@ def other_proportions(name: str, known: Inertia, inertia: Inertia) -> str | None
         return None
     return (
         "it is flexible, and its mass, centre and inertia belong to its modes; they can change in proportion only. "
-        f"Use model.with_material({name!r}, density=...), or another beam"
+        "Multiply its mass and all its moments of inertia by one factor, as "
+        f"model.with_material({name!r}, density=...) does for beams, or take another body"
     )

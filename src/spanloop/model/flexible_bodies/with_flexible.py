@@ -66,7 +66,8 @@ def with_flexible(
     joints = [replace(j, placement=at) if j.name in (f"{body}.{MODES}", f"{body}.1.{MODES}") else j for j in joints]
     seats = _Seats(body, beam, at, f"{body}.{ROOT}")
     dropped = [f"body {body!r}: its shapes are dropped, the beam is drawn instead"] if old.geometry else []
-    mass = f"body {body!r}: now a beam of {beam.mass:g} kg; it was rigid, {old.inertia.mass:g} kg"
+    kind = "a beam" if isinstance(beam, Beam) else "finite elements"
+    mass = f"body {body!r}: now {kind} of {beam.mass:g} kg; it was rigid, {old.inertia.mass:g} kg"
     return replace(
         model,
         bodies=_replaced(model.bodies, body, bodies),

@@ -26,10 +26,12 @@ _SAMPLES = 20  # at which loads are computed
 _DIVERGED = 5.0  # of the first frequency: more likely steps that are too long than a spin
 
 
-def refuse_fast_start(function: str, robot: Dynamics, q: np.ndarray, v: np.ndarray) -> None:
-    """Raise UnsupportedError for a start that spins too fast."""
+def refuse_fast_start(
+    function: str, robot: Dynamics, q: np.ndarray, v: np.ndarray, parameters: np.ndarray | None = None
+) -> None:
+    """Raise UnsupportedError for a start that spins too fast; parameters (..., p): live ones, if there are any."""
     for body in soft_bodies(robot.model):
-        share = float(np.nanmax(spin_share(robot, body, q, v), initial=0.0))
+        share = float(np.nanmax(spin_share(robot, body, q, v, parameters), initial=0.0))
         if share > TOO_FAST and not body.elements.any_spin:  # type: ignore[union-attr]
             raise UnsupportedError(f"{function}: {spin_words(body, share, 'at the start')}")
 
@@ -39,8 +41,9 @@ def checked_spin(run: Trajectory) -> Trajectory:
     for piece in run.pieces:
         soft = soft_bodies(piece.model)
         robot = piece.robot if run.parameters is None else Dynamics(piece.model)  # with the model's own lengths
+        live = None if run.parameters is None else run.parameters[..., None, :]  # of all samples of a run
         for body in soft:
-            shares = np.nan_to_num(spin_share(robot, body, piece.q, piece.v))
+            shares = np.nan_to_num(spin_share(robot, body, piece.q, piece.v, live, run.model), posinf=np.inf)
             if not shares.size:
                 continue
             at = np.unravel_index(int(np.argmax(shares)), shares.shape)

@@ -67,7 +67,8 @@ class DifferentiatedRun:
             parameters = robot.model.parameters()
         method = robot.method if others["method"] is None else others["method"]
         problem = Problem.of(robot, q, v, step=step, parameters=parameters, **{**others, "method": method})
-        judge_spin(function, robot, problem.q, problem.v, "at the start")
+        live = problem.system.live_parameters(problem.constants)
+        judge_spin(function, robot, problem.q, problem.v, "at the start", live)
         if not wanted.sizes(problem).get(MOMENTS, 1):
             raise InputError(f"{function}: wrt holds 'at', but no event has a time; give events at=, a time in seconds")
         width = len(problem) * (robot.model.nq + robot.model.nv)
