@@ -207,6 +207,14 @@ def test_a_loss_that_leaves_refused_rows_out_has_gradients_of_zero_there():
     assert not f.with_status(q[1], v[1], tau[1])[1]
 
 
+@pytest.mark.parametrize("name", ["forward_dynamics", "mass_matrix"])
+def test_gradients_of_a_batch_without_states_are_empty(name):
+    f = bridge.function(sl.zoo.pendulum(), name)
+    given = [torch.zeros(0, 1, dtype=torch.float64, requires_grad=True) for _ in f.inputs]
+    for answer in (f(*given), f.with_status(*given)[0]):
+        assert all(g.shape == (0, 1) for g in torch.autograd.grad(answer.sum(), given))
+
+
 def test_a_switchable_loop_is_closed_by_its_active_rows_which_have_no_derivative():
     model = sl.zoo.puma().with_frame("anchor", "world", position=(0.4, 0.0, 0.5))
     model = model.with_loop("tool", "anchor", "spherical", name="grip", switchable=True)
