@@ -656,6 +656,18 @@ def test_export_takes_the_names_of_calls_and_its_answers_are_the_same(count):
     assert equal(export.export(jax.jit(f), disabled_checks=checks)(*shapes).call(*given), f(*given))
 
 
+def test_functions_mapped_over_batches_of_symbolic_size_are_exported():
+    from jax import export
+
+    f, given = bridge.forward_dynamics(sl.zoo.pendulum()), [x.reshape(2, 3, 1) for x in states(sl.zoo.pendulum(), 6)]
+    axes = export.symbolic_shape("m, n")
+    shapes = 3 * [jax.ShapeDtypeStruct((*axes, 1), "float64")]
+    for mapped in (jax.vmap(f), jax.vmap(jax.grad(lambda *x: f(*x).sum(), argnums=(0, 2)))):
+        checks = [export.DisabledSafetyCheck.custom_call(name) for name in bridge.call_names(mapped, *shapes)]
+        found = export.export(jax.jit(mapped), disabled_checks=checks)(*shapes).call(*given)
+        assert all(equal(a, b) for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(mapped(*given)), strict=True))
+
+
 @pytest.mark.slow
 def test_another_process_runs_an_exported_program_once_its_calls_are_registered():
     pytest.importorskip("flatbuffers")
