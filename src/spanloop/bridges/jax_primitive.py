@@ -242,6 +242,13 @@ ad.primitive_transposes[spanloop_p] = _transposed
 # ---- devices
 
 
+def gathered(x: jax.Array) -> jax.Array:
+    """The array on every device, if it is spread over explicit axes of a mesh."""
+    spread = jax.typeof(x).sharding
+    whole = PartitionSpec(*(None for _ in x.shape))
+    return x if all(axes is None for axes in spread.spec) else _reshard(x, spread.update(spec=whole))
+
+
 def _reshard(x: Any, sharding: Any) -> Any:
     if hasattr(jax.sharding, "reshard"):
         return jax.sharding.reshard(x, sharding)
