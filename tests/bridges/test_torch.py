@@ -254,6 +254,17 @@ def test_what_does_not_fit_is_refused_with_a_sentence():
             bridge.forward_dynamics(model, **options)
 
 
+def test_chains_over_threads_have_the_gradients_of_one_thread():
+    b = sl.Builder("two arms")
+    for side in ("left", "right"):
+        b.body(side, 1.0, (0.3, 0.0, 0.0), (0.01, 0.02, 0.02)).revolute(f"{side} hinge", "world", side, "y")
+    model = b.build()
+    given = states(model, 2)
+    functions = [bridge.forward_dynamics(model, chain_threads=n) for n in (1, 2)]
+    one, divided = (torch.func.grad(lambda *x, f=f: f(*x).sum())(*given) for f in functions)
+    assert torch.equal(one, divided)
+
+
 def test_batched_gradients_agree_with_single_ones():
     model = sl.zoo.puma()
     f, (q, v, tau) = bridge.forward_dynamics(model), states(model, 2)
