@@ -230,6 +230,7 @@ def test_a_switchable_loop_is_closed_by_its_active_rows_which_have_no_derivative
         f(torch.tensor(q), z, z, active).sum().backward()
 
 
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 def test_what_does_not_fit_is_refused_with_a_sentence():
     model = sl.zoo.puma()
     f, (q, v, tau) = bridge.forward_dynamics(model), states(model, 1)
@@ -239,6 +240,8 @@ def test_what_does_not_fit_is_refused_with_a_sentence():
         ((q, v.float(), tau), "expected one dtype and one device"),
         ((q.half(), v, tau), "q holds torch.float16; expected torch.float64 or torch.float32"),
         ((q[:, :3], v, tau), r"q has shape \(1, 3\); expected \(..., 6\)"),
+        ((torch.nested.as_nested_tensor([q, q], layout=torch.jagged), v, tau), r"nested .* torch.cat\(q.unbind\(\)\)"),
+        ((torch.nested.as_nested_tensor([q, q]), v, tau), "q is a nested tensor; expected a tensor"),
         ((q.to("meta"), v.to("meta"), tau.to("meta")), "tensors on meta are not supported"),
     ):
         with pytest.raises((InputError, UnsupportedError), match=sentence):
