@@ -566,6 +566,23 @@ def test_gradients_are_spread_over_an_explicit_mesh_as_their_inputs_are():
     assert printed_on_two_devices(EXPLICIT) == "spread\n"
 
 
+@pytest.mark.skipif(not hasattr(jax, "set_mesh"), reason="early versions of JAX scatter nothing on such meshes")
+def test_live_parameters_may_be_spread_over_an_explicit_mesh():
+    model = sl.zoo.pendulum()
+    f, q = bridge.function(model, "gravity_torques", parameters="live"), states(model, 4)[0]
+    name = next(n for n in model.parameters().names if n.endswith(".mass"))
+    torque = lambda mass: f(q, {name: mass, "gravity.x": 0.5})  # noqa: E731
+    both = jax.jit(lambda mass: (torque(mass), jax.grad(lambda mass: torque(mass).sum())(mass)))
+    masses = jnp.linspace(1.0, 2.0, 4)
+    expected = both(masses)
+    mesh = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Explicit,))
+    with jax.set_mesh(mesh):
+        spread = jax.device_put(masses, jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("i")))
+        found = both(spread)
+    assert all(equal(a, b) for a, b in zip(found, expected, strict=True))
+    assert found[1].sharding.spec == spread.sharding.spec
+
+
 def lowered(f, given, platform: str) -> str:
     return jax.jit(f).trace(*given).lower(lowering_platforms=(platform,)).as_text()
 
@@ -654,6 +671,18 @@ def test_export_takes_the_names_of_calls_and_its_answers_are_the_same(count):
         export.export(jax.jit(f))(*shapes)
     checks = [export.DisabledSafetyCheck.custom_call(name) for name in names]
     assert equal(export.export(jax.jit(f), disabled_checks=checks)(*shapes).call(*given), f(*given))
+
+
+def test_functions_mapped_over_batches_of_symbolic_size_are_exported():
+    from jax import export
+
+    f, given = bridge.forward_dynamics(sl.zoo.pendulum()), [x.reshape(2, 3, 1) for x in states(sl.zoo.pendulum(), 6)]
+    axes = export.symbolic_shape("m, n")
+    shapes = 3 * [jax.ShapeDtypeStruct((*axes, 1), "float64")]
+    for mapped in (jax.vmap(f), jax.vmap(jax.grad(lambda *x: f(*x).sum(), argnums=(0, 2)))):
+        checks = [export.DisabledSafetyCheck.custom_call(name) for name in bridge.call_names(mapped, *shapes)]
+        found = export.export(jax.jit(mapped), disabled_checks=checks)(*shapes).call(*given)
+        assert all(equal(a, b) for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(mapped(*given)), strict=True))
 
 
 @pytest.mark.slow

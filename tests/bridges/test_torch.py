@@ -207,6 +207,14 @@ def test_a_loss_that_leaves_refused_rows_out_has_gradients_of_zero_there():
     assert not f.with_status(q[1], v[1], tau[1])[1]
 
 
+@pytest.mark.parametrize("name", ["forward_dynamics", "mass_matrix"])
+def test_gradients_of_a_batch_without_states_are_empty(name):
+    f = bridge.function(sl.zoo.pendulum(), name)
+    given = [torch.zeros(0, 1, dtype=torch.float64, requires_grad=True) for _ in f.inputs]
+    for answer in (f(*given), f.with_status(*given)[0]):
+        assert all(g.shape == (0, 1) for g in torch.autograd.grad(answer.sum(), given))
+
+
 def test_a_switchable_loop_is_closed_by_its_active_rows_which_have_no_derivative():
     model = sl.zoo.puma().with_frame("anchor", "world", position=(0.4, 0.0, 0.5))
     model = model.with_loop("tool", "anchor", "spherical", name="grip", switchable=True)
@@ -222,6 +230,7 @@ def test_a_switchable_loop_is_closed_by_its_active_rows_which_have_no_derivative
         f(torch.tensor(q), z, z, active).sum().backward()
 
 
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 def test_what_does_not_fit_is_refused_with_a_sentence():
     model = sl.zoo.puma()
     f, (q, v, tau) = bridge.forward_dynamics(model), states(model, 1)
@@ -231,6 +240,8 @@ def test_what_does_not_fit_is_refused_with_a_sentence():
         ((q, v.float(), tau), "expected one dtype and one device"),
         ((q.half(), v, tau), "q holds torch.float16; expected torch.float64 or torch.float32"),
         ((q[:, :3], v, tau), r"q has shape \(1, 3\); expected \(..., 6\)"),
+        ((torch.nested.as_nested_tensor([q, q], layout=torch.jagged), v, tau), r"nested .* torch.cat\(q.unbind\(\)\)"),
+        ((torch.nested.as_nested_tensor([q, q]), v, tau), "q is a nested tensor; expected a tensor"),
         ((q.to("meta"), v.to("meta"), tau.to("meta")), "tensors on meta are not supported"),
     ):
         with pytest.raises((InputError, UnsupportedError), match=sentence):
@@ -244,6 +255,17 @@ def test_what_does_not_fit_is_refused_with_a_sentence():
     ):
         with pytest.raises(InputError, match=sentence):
             bridge.forward_dynamics(model, **options)
+
+
+def test_chains_over_threads_have_the_gradients_of_one_thread():
+    b = sl.Builder("two arms")
+    for side in ("left", "right"):
+        b.body(side, 1.0, (0.3, 0.0, 0.0), (0.01, 0.02, 0.02)).revolute(f"{side} hinge", "world", side, "y")
+    model = b.build()
+    given = states(model, 2)
+    functions = [bridge.forward_dynamics(model, chain_threads=n) for n in (1, 2)]
+    one, divided = (torch.func.grad(lambda *x, f=f: f(*x).sum())(*given) for f in functions)
+    assert torch.equal(one, divided)
 
 
 def test_batched_gradients_agree_with_single_ones():

@@ -12,7 +12,7 @@ import numpy as np
 
 from spanloop.bridges.call_inputs import check_parameters, in_order, named_values, unequal_shapes
 from spanloop.bridges.jax_kernels import Kernels
-from spanloop.bridges.jax_primitive import evaluate, option
+from spanloop.bridges.jax_primitive import evaluate, gathered, option
 from spanloop.errors import InputError
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
@@ -85,7 +85,7 @@ class JaxFunction:
         if not x:
             return own
         places = np.array([known.index(n) for n in x])
-        given = named_values(self.name, x, lambda y: jnp.asarray(y, dtype))
+        given = [gathered(y) for y in named_values(self.name, x, lambda y: jnp.asarray(y, dtype))]
         try:
             values = jnp.stack(jnp.broadcast_arrays(*given), -1)
         except ValueError:

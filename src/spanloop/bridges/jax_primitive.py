@@ -166,8 +166,8 @@ mlir.register_lowering(spanloop_p, functools.partial(_lowered, platform=None))
 def _batched(inputs: Sequence[Any], dims: Sequence[int | None], *, call: Call) -> tuple[Any, Any]:
     """The axis of vmap becomes the first batch axis; what it does not reach and has one row keeps one."""
     size = next(x.shape[d] for x, d in zip(inputs, dims, strict=True) if d is not None)
-    own = [x.shape if d is None else np.delete(x.shape, d) for x, d in zip(inputs, dims, strict=True)]
-    axes = next((tuple(map(int, s[:-1])) for s in own if len(s) > 1), ())
+    own = [x.shape if d is None else (*x.shape[:d], *x.shape[d + 1 :]) for x, d in zip(inputs, dims, strict=True)]
+    axes = next((s[:-1] for s in own if len(s) > 1), ())
     given = []
     for x, d in zip(inputs, dims, strict=True):
         if d is not None:
@@ -240,6 +240,13 @@ ad.primitive_transposes[spanloop_p] = _transposed
 
 
 # ---- devices
+
+
+def gathered(x: jax.Array) -> jax.Array:
+    """The array on every device, if it is spread over explicit axes of a mesh."""
+    spread = jax.typeof(x).sharding
+    whole = PartitionSpec(*(None for _ in x.shape))
+    return x if all(axes is None for axes in spread.spec) else _reshard(x, spread.update(spec=whole))
 
 
 def _reshard(x: Any, sharding: Any) -> Any:

@@ -81,6 +81,11 @@ class TorchFunction:
     def _check(self, name: str, size: int, x: Any, first: torch.Tensor) -> None:
         if not isinstance(x, torch.Tensor):
             raise InputError(f"{self.name}: {name} is a {type(x).__name__}; expected a tensor (..., {size})")
+        if x.is_nested:
+            raise InputError(
+                f"{self.name}: {name} is a nested tensor; expected a tensor (..., {size}). "
+                f"Try torch.cat({name}.unbind()), with a row for every state"
+            )
         if x.layout != torch.strided:
             raise InputError(
                 f"{self.name}: {name} has layout {x.layout}; expected torch.strided. Try {name}.to_dense()"

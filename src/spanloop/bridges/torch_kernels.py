@@ -42,7 +42,7 @@ class Kernels:
     ) -> list[torch.Tensor]:
         """Derivatives of Σ weights · answer by the numbers of each input of wrt, with the batch axes of the answer."""
         refuse_switches(self.name, wrt, self.names)
-        kernel = self._kernel(inputs[0], self.name, {**self.options, "derivative": "vjp", "wrt": wrt})
+        kernel = self._derivative(inputs[0], "vjp", wrt)
         flat = weights.reshape(*weights.shape[: weights.ndim - len(self.shape)], math.prod(self.shape))
         places = kernel.definition.places
         found = called(kernel, (*inputs, flat), (sum(s.stop - s.start for s in places.values()),))
@@ -53,7 +53,7 @@ class Kernels:
     ) -> torch.Tensor:
         """The derivative of the answer along directions of the numbers of wrt."""
         refuse_switches(self.name, wrt, self.names)
-        kernel = self._kernel(inputs[0], self.name, {**self.options, "derivative": "jvp", "wrt": wrt})
+        kernel = self._derivative(inputs[0], "jvp", wrt)
         pairs = zip(wrt, directions, strict=True)
         rates = [self._lowered(n, inputs[self.names.index(n)], d) for n, d in pairs]
         return called(kernel, (*inputs, *rates), self.shape)
@@ -76,6 +76,11 @@ class Kernels:
         """N (..., nq, nv)."""
         kernel = self._kernel(q, "integrate", {"derivative": "jacobian", "wrt": ("delta",)})
         return called(kernel, (q, q.new_zeros(self.model.nv)), kernel.shape)
+
+    def _derivative(self, like: torch.Tensor, mode: str, wrt: tuple[str, ...]) -> Any:
+        """A derivative by the inputs wrt; those of chains are not divided over threads, as in sl.Dynamics."""
+        options = {**self.options, "chain_threads": 1, "derivative": mode, "wrt": wrt}
+        return self._kernel(like, self.name, options)
 
     def _kernel(self, like: torch.Tensor, name: str, options: dict[str, Any]) -> Any:
         key = (like.dtype, like.device, name, options.get("derivative"), options.get("wrt"))

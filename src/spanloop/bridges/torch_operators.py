@@ -10,6 +10,7 @@ Their derivatives are in torch_autograd.py.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -121,7 +122,7 @@ def _untraced(compute: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _flat(kernels: Kernels, weights: torch.Tensor) -> torch.Tensor:
-    return weights.reshape(*weights.shape[: weights.ndim - len(kernels.shape)], -1)
+    return weights.reshape(*weights.shape[: weights.ndim - len(kernels.shape)], math.prod(kernels.shape))
 
 
 def _numbers(kernels: Kernels, wrt: _Names) -> list[int]:
