@@ -21,6 +21,7 @@ from spanloop.simulation import initial_state
 Drawn = tuple[np.ndarray, np.ndarray]  # q (n, nq), v (n, nv)
 Draw = Callable[[np.random.Generator, int], Any]
 _BLOCK = 64  # states that are drawn at once, at least
+_PART, _PARTS = 0.15, 200  # rad or m: of the way to a start that is far; parts of it, at most
 _TRIES = 64  # starts of an environment that are drawn before its parameters are refused
 
 
@@ -31,6 +32,7 @@ class Starts:
         """reset: what is drawn, as MechanismEnv has it; keeps_limits: starts are inside the limits of joints."""
         self.motion, self.robot, self.model = motion, motion.problem.robot, motion.problem.model
         self.has_loops = bool(self.model.loops or self.model.couplings)
+        self._parts = 1  # of the way from the start to a guess
         self.fixed: tuple[str, ...] = ()  # joints whose coordinates are drawn, and do not move in the assembly
         self._draw = self._drawing(reset)
         inside = Limits(self.model, are_kept=keeps_limits)
@@ -123,11 +125,25 @@ class Starts:
         if self.has_loops:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", SpanloopWarning)
-                q = self.robot.assemble(guess, self.fixed)
+                q = self.robot.assemble(self._near(guess), self.fixed)
         q[(self._limits.within(q) != q).any(axis=1)] = np.nan
         if self.motion.problem.system.contacts and not self._is_live:
             q[self._overlapping(self._gaps(q, np.zeros(len(q), int)))] = np.nan
         return q
+
+    def _near(self, guess: np.ndarray) -> np.ndarray:
+        """The guesses, where joints with ranges reach far from the start with the others moved along, part by part.
+
+        A loop that can be put together in two ways would close in either from afar. Rows that cannot be closed on the
+        way stay as they were guessed.
+        """
+        start = self.motion.problem.q[:1]
+        q = np.repeat(start, len(guess), axis=0)
+        for part in range(1, self._parts):
+            there = np.where(guess != start, start + part / self._parts * (guess - start), q)
+            found = self.robot.assemble(there, self.fixed)
+            q = np.where(np.isfinite(found).all(axis=1, keepdims=True), found, there)
+        return np.where(guess != start, guess, q)
 
     @property
     def _is_live(self) -> bool:
@@ -210,6 +226,8 @@ class Starts:
         self.fixed = tuple(ranges)
         places = [self.model.q_slice(name).start for name in ranges]
         low, high = np.array(bounds).T
+        farthest = np.abs(np.array([low, high]) - start[places]).max(initial=0.0)
+        self._parts = int(np.clip(np.ceil(farthest / _PART), 1, _PARTS))
 
         def draw(random: np.random.Generator, n: int) -> np.ndarray:
             q = np.tile(start, (n, 1))
