@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -14,6 +15,7 @@ from spanloop.compiler.lower.tangent import tangent
 from spanloop.compiler.runtime.rollout import Rollout, Steps
 
 Arrays = dict[str, np.ndarray]
+_COMPUTED: dict[int, Schedule] = {}  # kept: an identity that names code in the cache must stay that of one schedule
 TURNS = 25  # of a fixed point: as many as extended precision needs
 
 
@@ -128,7 +130,8 @@ def compute(schedule, state, constants, controls, h, dtype, record=None, start=0
     state, constants, controls = (np.ascontiguousarray(x, dtype) for x in (state, constants, controls))
     count = controls.shape[1] if record is None else record.shape[1] - 1
     why = np.zeros(len(state), np.uint8)
-    rollout = Rollout(str(schedule) + str(id(schedule)), lambda: schedule, dtype)
+    _COMPUTED[id(schedule)] = schedule
+    rollout = Rollout(f"{schedule} {os.getpid()} {id(schedule)}", lambda: schedule, dtype)
     done = rollout.run(state, constants, controls, why, Steps(start, h, 0, count), record)
     assert not why.any(), why
     assert (done == count).all()
