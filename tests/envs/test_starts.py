@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from linkage import linkage
 
 import spanloop as sl
 from spanloop.errors import InputError, StateError
@@ -105,12 +106,7 @@ def test_coordinates_are_drawn_from_their_ranges_and_others_follow():
 
 
 def test_a_crank_that_is_drawn_all_round_keeps_the_way_in_which_its_linkage_is_put_together():
-    b = sl.Builder("linkage")
-    for name, length in (("crank", 0.4), ("coupler", 1.0), ("rocker", 0.8)):
-        b.body(name, mass=1.0, center=(length / 2, 0, 0), inertia=(0.01, 0.1, 0.1))
-    b.revolute("a", "world", "crank", "y").revolute("b", "crank", "coupler", "y", (0.4, 0, 0))
-    b.revolute("c", "world", "rocker", "y", (0.9, 0, 0))
-    model = b.revolute("d", "rocker", "coupler", "y", (0.8, 0, 0), child_position=(1.0, 0, 0)).build()
+    model = linkage("d")
     start = sl.Dynamics(model).assemble([-0.9, 0.8, -1.6])
     env = sl.envs.MechanismEnv(
         model, 64, q=start, actions={"a": 1.0}, reward=lambda s: s.time, reset={"a": (-3.1, 3.1)}

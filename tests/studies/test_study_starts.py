@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from linkage import linkage
 
 import spanloop as sl
 from spanloop.errors import InputError
@@ -42,19 +43,9 @@ def test_rates_of_joints_in_no_closed_loop_stay():
     assert (found["v"].values == 2.0).all()
 
 
-def linkage():
-    """A crank-rocker: its crank turns all the way, and it can be put together in two ways."""
-    b = sl.Builder("linkage")
-    for name, length in (("crank", 0.4), ("coupler", 1.0), ("rocker", 0.8)):
-        b.body(name, mass=1.0, center=(length / 2, 0, 0), inertia=(0.01, 0.1, 0.1))
-    b.revolute("a", "world", "crank", "y").revolute("b", "crank", "coupler", "y", (0.4, 0, 0))
-    b.revolute("c", "world", "rocker", "y", (0.9, 0, 0))
-    return b.revolute("d", "rocker", "coupler", "y", (0.8, 0, 0), child_position=(1.0, 0, 0)).build()
-
-
 def test_loops_close_as_in_the_reference_run_at_every_angle_of_a_crank():
     """In one step of Newton's method a sixth of the angles led nowhere, and a fifth to the other way to close."""
-    model = linkage()
+    model = linkage("d")
     q = sl.Dynamics(model).assemble([-0.9, 0.8, -1.6])
     keep = {"b": st.Samples("q.b", times=[0.0]), "c": st.Samples("q.c", times=[0.0])}
     table = {"q.a": np.linspace(-3.1, 3.1, 50)}
@@ -70,7 +61,7 @@ def test_loops_close_as_in_the_reference_run_at_every_angle_of_a_crank():
 
 def test_starts_that_no_angle_closes_are_refused_and_the_others_are_not():
     """A rocker at c puts its pin at the distance r of the crank's hinge; crank and coupler reach from 0.6 to 1.4."""
-    model = linkage()
+    model = linkage("d")
     q = sl.Dynamics(model).assemble([-0.9, 0.8, -1.6])
     found = sl.Study(model, table={"q.c": np.linspace(-3.0, 3.0, 61)}, q=q, duration=1e-3, keep=["q.a"]).run().results()
     r = np.abs(0.9 + 0.8 * np.exp(1j * found["q.c"].values))
